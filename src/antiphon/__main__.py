@@ -1,0 +1,27 @@
+"""``antiphon`` and ``python -m antiphon``."""
+
+from __future__ import annotations
+
+import os
+
+# OpenMP reads this once, when torch is first imported; its idle threads spin and slow the others.
+os.environ.setdefault("OMP_NUM_THREADS", "1")
+
+import click
+
+from antiphon import __version__
+from antiphon.cli.fetch import fetch
+from antiphon.cli.serve import serve
+
+
+@click.group(context_settings={"auto_envvar_prefix": "ANTIPHON", "show_default": True})
+@click.version_option(__version__, prog_name="antiphon")
+def main() -> None:
+    """An LLM inference server whose every answer is an event log."""
+
+
+main.add_command(serve)
+main.add_command(fetch)
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,39 @@
+"""One run as one HTTP answer: a stream of its frames, or a body folded from its logs."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Sequence
+from functools import partial
+
+from quart import Response
+
+from antiphon.api.json_response import json_response
+from antiphon.api.service import Service
+from antiphon.runs.plan import RunPlan
+from antiphon.runs.subscribers import Subscription
+from antiphon.transport.quart_host import EventStreamResponse
+
+
+async def answer(service: Service, plan: RunPlan, ignored: Sequence[str]) -> Response:
+    """Run the plan. The head is sent once the engine took the request, never before.
+
+    Raises an ``AntiphonError`` for every failure before the first byte. Whoever leaves early,
+    by cancellation or by closing the stream, aborts the run.
+    """
+    headers = {"antiphon-ignored-fields": ", ".join(ignored)} if ignored else {}
+    started = time.perf_counter_ns()
+    run = service.fanout.open(plan)
+    leave = partial(service.fanout.cancel, run)
+    try:
+        await run.opened()
+        if plan.answer.stream is not None:
+            return EventStreamResponse(
+                Subscription(run, ping_s=service.ping_s, leave=leave), headers
+            )
+        await run.finished()
+    except BaseException:
+        leave()
+        raise
+    headers["openai-processing-ms"] = str((time.perf_counter_ns() - started) // 1_000_000)
+    return json_response(plan.answer.body(run.logs), headers=headers)

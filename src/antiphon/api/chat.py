@@ -1,0 +1,53 @@
+"""``POST /v1/chat/completions``."""
+
+from __future__ import annotations
+
+from quart import Blueprint, Response
+
+from antiphon.api.answering import answer
+from antiphon.api.body import json_body
+from antiphon.api.planning import id_tail, ignored_fields, in_thread, sampling
+from antiphon.api.service import Service
+from antiphon.requests.chat import parse_chat
+from antiphon.runs.answers import chat_answer
+from antiphon.runs.plan import RunPlan, TokenLimit
+from antiphon.runs.prompts import chat_prompt, check_tools, effort_ignored
+
+
+def blueprint(service: Service) -> Blueprint:
+    """The route."""
+    routes = Blueprint("chat", __name__)
+
+    @routes.post("/v1/chat/completions")
+    async def create() -> Response:
+        body = await json_body()
+        request = parse_chat(body)
+        model = service.catalogue.require(request.model)
+        check_tools(model, request.tools)
+        unused = ("reasoning_effort",) if effort_ignored(model, request.effort) else ()
+        ignored = ignored_fields(service, body, request, unused)
+        prompt = await in_thread(service, lambda: chat_prompt(model, request), "messages")
+        tokens, param = request.token_limit
+        plan = RunPlan(
+            tail=id_tail(service, request),
+            model=model,
+            prompts=[prompt],
+            prompt_param="messages",
+            n=request.n,
+            limit=TokenLimit(tokens=tokens, param=param, cut_to_fit=False),
+            sampling=sampling(
+                service, request, model, (request.top_logprobs or 0) if request.logprobs else None
+            ),
+            stop=request.stop_strings,
+            include_stop=request.include_stop_str_in_output,
+            echo={"model": request.model},
+            answer=chat_answer(
+                stream=request.stream,
+                choices=request.n,
+                include_usage=request.wants_usage,
+                logprobs=request.logprobs,
+            ),
+        )
+        return await answer(service, plan, ignored)
+
+    return routes

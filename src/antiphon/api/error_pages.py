@@ -1,0 +1,80 @@
+"""Every error of every path as the OpenAI error object, and a request id on every answer."""
+
+from __future__ import annotations
+
+import logging
+
+from quart import Quart, Response, g, request
+from werkzeug.exceptions import HTTPException
+
+from antiphon.api.identity import tail_of
+from antiphon.api.json_response import json_response
+from antiphon.api.service import Service
+from antiphon.errors import (
+    AntiphonError,
+    InvalidRequest,
+    MethodNotAllowed,
+    NotFound,
+    PayloadTooLarge,
+    RequestTimeout,
+)
+
+log = logging.getLogger(__name__)
+
+REQUEST_ID = "x-request-id"
+
+
+def install(app: Quart, service: Service) -> None:
+    """Register the handlers on ``app``."""
+
+    @app.before_request
+    async def name_request() -> None:
+        given = request.headers.get(REQUEST_ID)
+        tail = tail_of(given)
+        g.tail_given = tail is not None
+        g.tail = tail or service.new_tail()
+        g.request_id = given if tail else g.tail
+
+    @app.after_request
+    async def echo_request_id(response: Response) -> Response:
+        response.headers[REQUEST_ID] = g.get("request_id") or service.new_tail()
+        return response
+
+    @app.errorhandler(AntiphonError)
+    async def refused(error: AntiphonError) -> Response:
+        return error_response(error)
+
+    @app.errorhandler(HTTPException)
+    async def host_refused(error: HTTPException) -> Response:
+        return error_response(_translate(error))
+
+    @app.errorhandler(Exception)
+    async def broken(error: Exception) -> Response:
+        log.error("unhandled error on %s %s", request.method, request.path, exc_info=error)
+        return error_response(AntiphonError("The server made a mistake."))
+
+
+def error_response(error: AntiphonError) -> Response:
+    """The answer that a refusal becomes."""
+    return json_response(error.body(), error.status, error.headers)
+
+
+def _translate(error: HTTPException) -> AntiphonError:
+    """The errors that the web framework itself raises."""
+    match error.code:
+        case 404:
+            return NotFound(f"Unknown URL: {request.method} {request.path}.")
+        case 405:
+            methods = getattr(error, "valid_methods", None) or ()
+            allow = ", ".join(sorted(set(methods) - {"OPTIONS"}))
+            return MethodNotAllowed(
+                f"{request.method} is not allowed for {request.path}.", allow=allow
+            )
+        case 408:
+            return RequestTimeout("The request body did not arrive in time.")
+        case 413:
+            return PayloadTooLarge("The request body is too large.")
+        case code if code is not None and code < 500:
+            return InvalidRequest("The request could not be understood.")
+        case _:
+            return AntiphonError("The server made a mistake.")

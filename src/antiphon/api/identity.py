@@ -1,0 +1,39 @@
+"""Request ids: the id tail T that every public id of a request ends in (RFC 9562 for UUIDv7)."""
+
+from __future__ import annotations
+
+import hashlib
+import re
+from collections.abc import Callable
+
+MAX_GIVEN = 512
+_TAIL = re.compile(r"[A-Za-z0-9._-]{1,48}")
+
+
+def tail_of(given: str | None) -> str | None:
+    """T for an id that the client gave, None where it gave none that can be used.
+
+    A short id of safe characters is T itself; any other printable ASCII gives 32 hex digits of its
+    SHA-256.
+    """
+    if not given or len(given) > MAX_GIVEN or not (given.isascii() and given.isprintable()):
+        return None
+    if _TAIL.fullmatch(given):
+        return given
+    return hashlib.sha256(given.encode()).hexdigest()[:32]
+
+
+def uuid7_hex(unix_ms: int, random: bytes) -> str:
+    """32 hex digits of a version 7 UUID from a time in milliseconds and 10 random bytes."""
+    value = unix_ms << 80 | int.from_bytes(random, "big")
+    value = value & ~(0xF << 76) | 0x7 << 76
+    value = value & ~(0x3 << 62) | 0x2 << 62
+    return f"{value:032x}"
+
+
+def unique(tail: str, taken: Callable[[str], bool], suffix: Callable[[], str]) -> str:
+    """``tail``, or with 8 hex digits behind it when a live run has that tail already."""
+    result = tail
+    while taken(result):
+        result = f"{tail}-{suffix()}"
+    return result

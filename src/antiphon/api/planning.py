@@ -1,0 +1,99 @@
+"""From a typed request to the plan of its run: what the three endpoints do alike."""
+
+from __future__ import annotations
+
+import secrets
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any, TypeVar
+
+import anyio
+from anyio import to_thread
+from quart import g
+
+from antiphon.api.identity import tail_of, unique
+from antiphon.api.service import Service
+from antiphon.errors import InvalidRequest
+from antiphon.requests.converter import unknown_fields
+from antiphon.requests.generation import GenerationRequest
+from antiphon.runs.catalogue import ServedModel
+from antiphon.runs.plan import Sampling
+
+T = TypeVar("T")
+
+MAX_NAMED = 20
+
+
+def ignored_fields(
+    service: Service,
+    body: Mapping[str, Any],
+    request: GenerationRequest,
+    unused: Sequence[str] = (),
+) -> list[str]:
+    """Fields without effect, unknown ones and ``unused``, sorted.
+
+    Raises ``InvalidRequest`` for an unknown one under strict requests.
+    """
+    names = sorted(unknown_fields(body, request))
+    if names and service.strict_requests:
+        raise InvalidRequest(
+            f"Unknown parameter: `{names[0]}`.", code="unknown_parameter", param=names[0]
+        )
+    return sorted([*names, *unused])[:MAX_NAMED]
+
+
+def id_tail(service: Service, request: GenerationRequest) -> str:
+    """T of this request: the header wins over the body, and a live T is not used twice."""
+    if not g.tail_given and (tail := tail_of(request.request_id or request.rid)):
+        g.tail = g.request_id = tail
+    return unique(g.tail, service.fanout.has_tail, lambda: secrets.token_hex(4))
+
+
+def sampling(
+    service: Service, request: GenerationRequest, model: ServedModel, logprobs: int | None
+) -> Sampling:
+    """The sampling options. Raises ``InvalidRequest`` for ids outside the vocabulary."""
+    bias = {int(name): value for name, value in request.logit_bias.items()}
+    for param, ids in (
+        ("logit_bias", bias),
+        ("stop_token_ids", request.stop_token_ids),
+        ("allowed_token_ids", request.allowed_token_ids or ()),
+    ):
+        if outside := [token for token in ids if token >= model.info.vocab_size]:
+            raise InvalidRequest(
+                f"Invalid `{param}`: {outside[0]} is outside the vocabulary of "
+                f"{model.info.vocab_size} tokens.",
+                code="invalid_value",
+                param=param,
+            )
+    return Sampling(
+        # top_p 0 means the most likely token alone, which is greedy decoding.
+        temperature=request.temperature if request.top_p > 0 else 0.0,
+        top_p=request.top_p or 1.0,
+        top_k=max(request.top_k, 0),
+        min_p=request.min_p,
+        seed=(service.draw_seed() if request.seed is None else request.seed) % 2**64,
+        presence=request.presence_penalty,
+        frequency=request.frequency_penalty,
+        repetition=request.repetition_penalty,
+        logit_bias=bias,
+        allowed_ids=None if request.allowed_token_ids is None else tuple(request.allowed_token_ids),
+        logprobs=logprobs,
+        min_tokens=request.min_tokens,
+        ignore_eos=request.ignore_eos,
+        stop_ids=tuple(request.stop_token_ids),
+    )
+
+
+async def in_thread(service: Service, work: Callable[[], T], param: str) -> T:
+    """Template and tokenizer off the event loop, within the time limit.
+
+    Raises ``InvalidRequest`` naming ``param`` when the time is over; the thread is then left to
+    end by itself.
+    """
+    try:
+        with anyio.fail_after(service.prompt_timeout_s):
+            return await to_thread.run_sync(work, abandon_on_cancel=True)
+    except TimeoutError:
+        raise InvalidRequest(
+            "The prompt took too long to render.", code="invalid_value", param=param
+        ) from None

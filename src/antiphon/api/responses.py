@@ -1,0 +1,56 @@
+"""``/v1/responses``: create; and, without a store, the 404 of everything that needs one."""
+
+from __future__ import annotations
+
+from quart import Blueprint, Response
+
+from antiphon.api.answering import answer
+from antiphon.api.body import json_body
+from antiphon.api.planning import id_tail, ignored_fields, in_thread, sampling
+from antiphon.api.service import Service
+from antiphon.errors import NotFound
+from antiphon.requests.responses import parse_response, resource_tail
+from antiphon.runs.answers import responses_answer
+from antiphon.runs.plan import RunPlan, TokenLimit
+from antiphon.runs.prompts import check_tools, effort_ignored, response_prompt
+
+
+def blueprint(service: Service) -> Blueprint:
+    """The routes."""
+    routes = Blueprint("responses", __name__)
+
+    @routes.post("/v1/responses")
+    async def create() -> Response:
+        body = await json_body()
+        request = parse_response(body)
+        model = service.catalogue.require(request.model)
+        check_tools(model, request.tools)
+        unused = ("reasoning.effort",) if effort_ignored(model, request.effort) else ()
+        ignored = ignored_fields(service, body, request, unused)
+        prompt = await in_thread(service, lambda: response_prompt(model, request), "input")
+        plan = RunPlan(
+            tail=id_tail(service, request),
+            model=model,
+            prompts=[prompt],
+            prompt_param="input",
+            limit=TokenLimit(
+                tokens=request.max_output_tokens, param="max_output_tokens", cut_to_fit=True
+            ),
+            sampling=sampling(service, request, model, request.logprobs),
+            stop=request.stop_strings,
+            include_stop=request.include_stop_str_in_output,
+            echo=resource_tail(request),
+            answer=responses_answer(stream=request.stream),
+        )
+        return await answer(service, plan, ignored)
+
+    @routes.get("/v1/responses/<response_id>")
+    @routes.delete("/v1/responses/<response_id>")
+    @routes.post("/v1/responses/<response_id>/cancel")
+    @routes.get("/v1/responses/<response_id>/input_items")
+    async def not_stored(response_id: str) -> Response:
+        raise NotFound(
+            f"Response '{response_id}' not found.", code="response_not_found", param="response_id"
+        )
+
+    return routes

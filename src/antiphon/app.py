@@ -1,0 +1,161 @@
+"""The composition root: the only module that knows every room."""
+
+from __future__ import annotations
+
+import secrets
+import time
+from collections.abc import AsyncIterator, Callable, Iterable
+from contextlib import asynccontextmanager
+
+import anyio
+from anyio import to_thread
+from quart import Quart
+
+from antiphon.api import (
+    authentication,
+    chat,
+    completions,
+    error_pages,
+    health,
+    models,
+    responses,
+)
+from antiphon.api.identity import uuid7_hex
+from antiphon.api.service import Service
+from antiphon.config import DEFAULT_FIXTURES, Config
+from antiphon.engines.pace import Pace
+from antiphon.engines.port import EnginePort, EngineStartError
+from antiphon.engines.recording import load_recordings
+from antiphon.engines.replay import ReplayEngine
+from antiphon.errors import StartupError
+from antiphon.greeting import greeting
+from antiphon.models.files import resolve
+from antiphon.prompting.prompter import ReplayPrompter, TextPrompter
+from antiphon.runs.catalogue import Catalogue, ServedModel
+from antiphon.runs.fanout import Fanout
+from antiphon.transport.quart_host import AntiphonHTTPConnection
+from antiphon.transport.worker import bind, serve
+
+MAX_BODY = 16 * 1024 * 1024
+
+
+def make_service(
+    engine: EnginePort,
+    models: Iterable[ServedModel],
+    *,
+    api_keys: tuple[str, ...] = (),
+    strict_requests: bool = False,
+    ping_s: float = 15.0,
+) -> Service:
+    """The service over a started engine, with the system's clocks and entropy."""
+    return Service(
+        catalogue=Catalogue(models),
+        fanout=Fanout(engine, wall_s=time.time, monotonic_ns=time.monotonic_ns),
+        new_tail=lambda: uuid7_hex(time.time_ns() // 1_000_000, secrets.token_bytes(10)),
+        draw_seed=lambda: secrets.randbits(63),
+        api_keys=api_keys,
+        strict_requests=strict_requests,
+        ping_s=ping_s,
+    )
+
+
+def make_app(service: Service) -> Quart:
+    """The ASGI application; ``running`` must be entered around its life."""
+    app = Quart("antiphon", static_folder=None)
+    app.asgi_http_class = AntiphonHTTPConnection
+    app.url_map.merge_slashes = False
+    app.config.update(
+        MAX_CONTENT_LENGTH=MAX_BODY,
+        PROVIDE_AUTOMATIC_OPTIONS=False,
+        # A unary answer takes as long as its tokens do; a client that leaves ends it.
+        RESPONSE_TIMEOUT=None,
+    )
+    error_pages.install(app, service)
+    authentication.install(app, service.api_keys)
+    for family in (health, models, completions, chat, responses):
+        app.register_blueprint(family.blueprint(service))
+    return app
+
+
+@asynccontextmanager
+async def running(service: Service, engine: EnginePort, *, grace_s: float) -> AsyncIterator[None]:
+    """Carry the engine's frames while the block runs, then stop the engine.
+
+    At the end every open request gets ``grace_s`` seconds, then its terminal event.
+    """
+    async with anyio.create_task_group() as tasks:
+        tasks.start_soon(service.fanout.consume)
+        try:
+            yield
+        finally:
+            with anyio.CancelScope(shield=True):
+                await engine.stop(grace_s)
+
+
+async def serve_forever(config: Config, say: Callable[[str], None]) -> None:
+    """Load, listen, say so, and answer until a signal ends it. Raises ``StartupError``.
+
+    The port is bound first: when it is taken, nobody waits for a model to load in vain.
+    """
+    with bind(
+        config.host, config.port, certfile=config.certfile, keyfile=config.keyfile
+    ) as listener:
+        load = load_replay if config.engine == "replay" else load_torch
+        try:
+            engine, models = await load(config)
+        except EngineStartError as error:
+            raise StartupError(str(error)) from None
+        service = make_service(
+            engine,
+            models,
+            api_keys=config.api_keys,
+            strict_requests=config.strict_requests,
+            ping_s=config.sse_ping_interval,
+        )
+        async with running(service, engine, grace_s=config.grace):
+            for line in greeting(config, models, listener.url):
+                say(line)
+            await serve(make_app(service), listener)
+
+
+async def load_torch(config: Config) -> tuple[EnginePort, list[ServedModel]]:
+    """The torch engine with one model under each of its public names."""
+    # torch takes seconds to import and a replay server never needs it.
+    from antiphon.engines.torch import TorchEngine
+
+    files = await to_thread.run_sync(resolve, config.model)
+    engine = TorchEngine(
+        files,
+        device=config.device,
+        dtype=config.dtype,
+        threads=config.threads,
+        max_running=config.max_running,
+    )
+    prompter = await to_thread.run_sync(TextPrompter.load, files)
+    info = await engine.start()
+    created = int(time.time())
+    return engine, [
+        ServedModel(id=name, created=created, prompter=prompter, info=info)
+        for name in config.served_model_names or (files.name,)
+    ]
+
+
+async def load_replay(config: Config) -> tuple[EnginePort, list[ServedModel]]:
+    """The replay engine with one model per recording."""
+    recordings = load_recordings(config.fixtures or DEFAULT_FIXTURES)
+    try:
+        pace = Pace.parse(config.pace)
+    except ValueError as error:
+        raise StartupError(f"--pace: {error}") from None
+    engine = ReplayEngine(recordings, pace=pace)
+    info = await engine.start()
+    created = int(time.time())
+    return engine, [
+        ServedModel(
+            id=name,
+            created=created,
+            prompter=ReplayPrompter(recording.prompt_tokens, recording.tokenizer),
+            info=info,
+        )
+        for name, recording in recordings.items()
+    ]

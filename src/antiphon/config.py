@@ -1,0 +1,55 @@
+"""Everything a server can be told, in one place.
+
+Flags win over environment variables (``ANTIPHON_<FLAG>``), which win over the defaults here.
+"""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Literal
+
+import attrs
+
+from antiphon.errors import StartupError
+
+DEFAULT_FIXTURES = Path("fixtures")
+
+
+@attrs.frozen(kw_only=True)
+class Config:
+    """Settings of ``antiphon serve``."""
+
+    model: str | None = None
+    """Alias, GGUF file or Hugging Face directory; None is the default model."""
+    served_model_names: tuple[str, ...] = ()
+    """Public ids instead of the model's own name."""
+    engine: Literal["torch", "replay"] = "torch"
+    host: str = "127.0.0.1"
+    port: int = 8000
+    certfile: Path | None = None
+    keyfile: Path | None = None
+    api_keys: tuple[str, ...] = ()
+    device: str = "auto"
+    dtype: str = "auto"
+    threads: int = 1
+    max_running: int = 16
+    """Sequences decoded together; more wait."""
+    fixtures: Path | None = None
+    pace: str = "recorded"
+    strict_requests: bool = False
+    sse_ping_interval: float = 15.0
+    grace: float = 2.0
+    """Seconds that open answers get when the server is told to stop."""
+
+    def check(self) -> None:
+        """Settings that exclude each other. Raises ``StartupError``."""
+        if (self.certfile is None) != (self.keyfile is None):
+            raise StartupError("--certfile and --keyfile must be given together.")
+        if self.engine == "replay" and self.model is not None:
+            raise StartupError("MODEL is for the torch engine; replay serves every recording.")
+        if self.engine == "replay" and self.served_model_names:
+            raise StartupError("--served-model-name is for the torch engine.")
+        if self.engine == "torch" and self.fixtures is not None:
+            raise StartupError("--fixtures is for --engine replay.")
+        if any(not key.isascii() or not key.strip() for key in self.api_keys):
+            raise StartupError("--api-key must not be empty and must be ASCII.")

@@ -1,0 +1,300 @@
+"""The engine port: token ids in, one ``StepFrame`` per engine step out.
+
+Everything above the port sees ids only; text, stop strings, reasoning and tools belong to
+``prompting`` and ``responsory``. The contract, checked by one shared test class for every engine:
+
+a. every submitted key gets **exactly one** terminal row, whatever happens;
+b. no row follows it;
+c. the rows of one key are in token order;
+d. an abort before the first token still gives a terminal row;
+e. the death of an engine gives ``ERROR`` rows for all open keys, then ``info.healthy`` is False;
+f. frames are never dropped or reordered.
+"""
+
+from __future__ import annotations
+
+from array import array
+from collections.abc import AsyncIterator, Mapping, Sequence
+from enum import IntEnum
+from typing import Protocol
+
+import attrs
+
+NO_STOP_ID = -1
+NOT_REPORTED = -1
+PAD_ID = 2**32 - 1
+
+
+class Finish(IntEnum):
+    """Why a row is the last of its key; ``NONE`` on every other row."""
+
+    NONE = 0
+    STOP = 1
+    LENGTH = 2
+    ABORT = 3
+    ERROR = 4
+    CONTENT_FILTER = 5
+
+
+class Capability:
+    """Names an engine may list in ``EngineInfo.capabilities``; absent ones are refused with 400."""
+
+    SEED = "seed"
+    LOGPROBS = "logprobs"
+    PROMPT_LOGPROBS = "prompt_logprobs"
+    GRAMMAR = "grammar"
+    LOGIT_BIAS = "logit_bias"
+    MIN_TOKENS = "min_tokens"
+    MIN_P = "min_p"
+    PENALTIES = "penalties"
+    ALLOWED_IDS = "allowed_ids"
+    PRIORITY = "priority"
+
+
+class EngineStartError(Exception):
+    """The engine could not load; the message is one line that a person can act on."""
+
+
+@attrs.define(kw_only=True)
+class EngineInfo:
+    """What an engine is and can do. ``healthy`` is the only field that changes after start."""
+
+    name: str
+    model_id: str
+    vocab_size: int
+    """Width of the logits; every prompt id is below it."""
+    context_length: int
+    """Prompt plus output, in tokens."""
+    eos_ids: frozenset[int]
+    max_running: int
+    page_size: int
+    kv_pages: int
+    dtype: str
+    device: str
+    capabilities: frozenset[str]
+    healthy: bool = True
+
+
+@attrs.define(kw_only=True)
+class EngineRequest:
+    """One sequence. The n choices of a call are n requests that share ``group``."""
+
+    key: int
+    """u32, chosen by the caller, unique while the port lives; the only name used in frames."""
+    id: str
+    """``T-<choice>``: for logs and remote engines."""
+    group: int
+    model: str
+    """The served model's id; an engine of a single model ignores it."""
+    choice: int = 0
+    """Index among the siblings of the call; replay plays that choice of its recording."""
+    prompt: array[int]
+    """Token ids (typecode ``I``), BOS included if the model wants one."""
+    max_tokens: int
+    """0 is legal: prefill only."""
+    min_tokens: int = 0
+    stop_ids: tuple[int, ...] = ()
+    """Ids that end the output besides the model's eos ids."""
+    ignore_eos: bool = False
+    temperature: float = 1.0
+    """Below 1e-5 is greedy."""
+    top_p: float = 1.0
+    top_k: int = 0
+    """0 is off."""
+    min_p: float = 0.0
+    seed: int = 0
+    """u64, always set: the HTTP layer draws one when the client gave none."""
+    presence: float = 0.0
+    frequency: float = 0.0
+    repetition: float = 1.0
+    logit_bias: Mapping[int, float] = attrs.field(factory=dict)
+    allowed_ids: tuple[int, ...] | None = None
+    logprobs: int | None = None
+    """None: none. k: the drawn token and the top k (0..20)."""
+    prompt_logprobs: int | None = None
+    cache_salt: bytes = b""
+    priority: int = 0
+    arrival_ns: int = 0
+
+
+@attrs.define(kw_only=True)
+class TokenSpelling:
+    """A recorded token's own text and logprob: replay only, where ids are opaque.
+
+    ``top`` holds (text, logprob, bytes) of the recorded alternatives, best first.
+    """
+
+    text: str
+    data: bytes
+    logprob: float
+    top: tuple[tuple[str, float, bytes], ...] = ()
+
+
+@attrs.define(kw_only=True)
+class EngineError:
+    """Why a row ended in ``Finish.ERROR``. ``message`` is the engine's own and goes to our log.
+
+    Codes: ``context_length_exceeded``, ``grammar_invalid``, ``engine_overloaded``,
+    ``unsupported``, ``engine_failed``; any other is treated as ``engine_failed``.
+    """
+
+    code: str
+    message: str
+
+
+@attrs.define(kw_only=True)
+class Gauges:
+    """The engine's load at the end of a step."""
+
+    running: int = 0
+    waiting: int = 0
+    pages_free: int = 0
+    pages_cached: int = 0
+    batch_tokens: int = 0
+    preemptions: int = 0
+    step_us: int = 0
+
+
+@attrs.define(kw_only=True)
+class StepFrame:
+    """One engine step: columns over R rows (requests that moved) and T new tokens.
+
+    A row with ``n_new`` 0 and ``finish`` NONE is the **accept row**, sent once per key when the
+    scheduler took the request off its inbox and found it runnable; the 200 waits for it or for a
+    refusal, never for prefill.
+    """
+
+    step: int
+    t_ns: int
+    """Monotonic clock."""
+    key: array[int]
+    """u32[R]"""
+    n_new: array[int]
+    """u16[R]: new tokens of the row; 0 is also legal on a terminal row."""
+    token: array[int]
+    """u32[T]: all new tokens, row after row. The id that stopped a row is not among them."""
+    finish: array[int]
+    """u8[R]: ``Finish``."""
+    stop_id: array[int]
+    """i32[R]: the id that stopped the row, else ``NO_STOP_ID``; usage counts it."""
+    cached: array[int]
+    """i32[R]: prompt tokens served from cache, on the first row of a key, else ``NOT_REPORTED``."""
+    error: Mapping[int, EngineError] = attrs.field(factory=dict)
+    """row -> error, for rows that finish with ERROR."""
+    logprob: array[float] | None = None
+    """f32[T]: raw logprob of each token; NaN where its request asked for none."""
+    top_n: int = 0
+    top_id: array[int] | None = None
+    """u32[T * top_n], best first, padded with ``PAD_ID``."""
+    top_lp: array[float] | None = None
+    """f32[T * top_n]"""
+    text: Mapping[int, str] = attrs.field(factory=dict)
+    """row -> the recording's own text for the row (replay only), used instead of detokenising."""
+    spelling: Mapping[int, Sequence[TokenSpelling]] = attrs.field(factory=dict)
+    """row -> one spelling per new token (replay of recordings with logprobs only)."""
+    gauges: Gauges = attrs.field(factory=Gauges)
+
+
+@attrs.define
+class FrameBuilder:
+    """Collects the rows of one step and freezes them into a ``StepFrame``."""
+
+    step: int
+    top_n: int = 0
+    _key: array[int] = attrs.field(factory=lambda: array("I"), init=False)
+    _n_new: array[int] = attrs.field(factory=lambda: array("H"), init=False)
+    _token: array[int] = attrs.field(factory=lambda: array("I"), init=False)
+    _finish: array[int] = attrs.field(factory=lambda: array("B"), init=False)
+    _stop_id: array[int] = attrs.field(factory=lambda: array("i"), init=False)
+    _cached: array[int] = attrs.field(factory=lambda: array("i"), init=False)
+    _error: dict[int, EngineError] = attrs.field(factory=dict, init=False)
+    _logprob: array[float] = attrs.field(factory=lambda: array("f"), init=False)
+    _has_logprobs: bool = attrs.field(default=False, init=False)
+    _top_id: array[int] = attrs.field(factory=lambda: array("I"), init=False)
+    _top_lp: array[float] = attrs.field(factory=lambda: array("f"), init=False)
+    _text: dict[int, str] = attrs.field(factory=dict, init=False)
+    _spelling: dict[int, Sequence[TokenSpelling]] = attrs.field(factory=dict, init=False)
+
+    def __len__(self) -> int:
+        return len(self._key)
+
+    def row(
+        self,
+        key: int,
+        tokens: Sequence[int] = (),
+        *,
+        finish: Finish = Finish.NONE,
+        stop_id: int = NO_STOP_ID,
+        cached: int = NOT_REPORTED,
+        error: EngineError | None = None,
+        logprobs: Sequence[float] | None = None,
+        top: Sequence[Sequence[tuple[int, float]]] | None = None,
+        text: str | None = None,
+        spelling: Sequence[TokenSpelling] | None = None,
+    ) -> None:
+        """Append one row; ``logprobs`` and ``top`` are per token of the row, best first."""
+        index = len(self._key)
+        self._key.append(key)
+        self._n_new.append(len(tokens))
+        self._token.extend(tokens)
+        self._finish.append(finish)
+        self._stop_id.append(stop_id)
+        self._cached.append(cached)
+        if error is not None:
+            self._error[index] = error
+        if text is not None:
+            self._text[index] = text
+        if spelling is not None:
+            self._spelling[index] = spelling
+        self._has_logprobs |= logprobs is not None
+        self._logprob.extend(logprobs if logprobs is not None else [float("nan")] * len(tokens))
+        for position in range(len(tokens)):
+            best = list(top[position])[: self.top_n] if top is not None else []
+            padding = self.top_n - len(best)
+            self._top_id.extend([token for token, _ in best] + [PAD_ID] * padding)
+            self._top_lp.extend([value for _, value in best] + [float("-inf")] * padding)
+
+    def build(self, t_ns: int, gauges: Gauges) -> StepFrame:
+        """The finished frame; the builder must not be used again."""
+        return StepFrame(
+            step=self.step,
+            t_ns=t_ns,
+            key=self._key,
+            n_new=self._n_new,
+            token=self._token,
+            finish=self._finish,
+            stop_id=self._stop_id,
+            cached=self._cached,
+            error=self._error,
+            logprob=self._logprob if self._has_logprobs else None,
+            top_n=self.top_n,
+            top_id=self._top_id if self.top_n else None,
+            top_lp=self._top_lp if self.top_n else None,
+            text=self._text,
+            spelling=self._spelling,
+            gauges=gauges,
+        )
+
+
+class EnginePort(Protocol):
+    """What every engine offers. All methods are called on the event loop's thread."""
+
+    async def start(self) -> EngineInfo:
+        """Load and become ready. Raises ``EngineStartError`` with the reason."""
+        ...
+
+    def submit(self, request: EngineRequest) -> None:
+        """Take a request. Never blocks and never raises: refusals arrive as a terminal row."""
+        ...
+
+    def abort(self, keys: Sequence[int]) -> None:
+        """End these requests within one step. Unknown and finished keys are ignored."""
+        ...
+
+    def frames(self) -> AsyncIterator[StepFrame]:
+        """The frames, in order; ends after ``stop`` or the engine's death. One consumer only."""
+        ...
+
+    async def stop(self, grace_s: float) -> None:
+        """Take no new work; after ``grace_s`` seconds every open request ends ``ABORT``."""
+        ...

@@ -1,0 +1,127 @@
+"""Which replayed requests wait, play and end, and what each frame says. No I/O, no clock."""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Mapping, Sequence
+
+from antiphon.engines.pace import Pace
+from antiphon.engines.playback import Playback
+from antiphon.engines.port import (
+    EngineError,
+    EngineRequest,
+    Finish,
+    FrameBuilder,
+    Gauges,
+    StepFrame,
+)
+from antiphon.engines.recording import Recording
+
+CONTEXT_LENGTH = 2**20
+
+log = logging.getLogger(__name__)
+
+
+class ReplaySchedule:
+    """The requests of a replay engine, from submission to their terminal row.
+
+    Every request passes from ``waiting`` to ``running`` (its accept row) and ends there, or is put
+    among the ``ending``, whose terminal rows open the next frame.
+    """
+
+    def __init__(
+        self, recordings: Mapping[str, Recording], pace: Pace, max_running: int, max_waiting: int
+    ) -> None:
+        self._recordings = recordings
+        self._pace = pace
+        self._max_running = max_running
+        self._max_open = max_running + max_waiting
+        self._waiting: dict[int, EngineRequest] = {}
+        self._running: dict[int, Playback] = {}
+        self._ending: dict[int, tuple[Finish, EngineError | None]] = {}
+        self._next_step = 0
+        self.closed: EngineError | None = None
+        """Why new requests are refused; None while they are taken."""
+
+    @property
+    def busy(self) -> bool:
+        """Whether a terminal row is still owed to anyone."""
+        return bool(self._waiting or self._running or self._ending)
+
+    @property
+    def next_due_ns(self) -> int | None:
+        """When the next row is due, as far as only time is missing."""
+        due = [playback.due_ns for playback in self._running.values()]
+        return min((moment for moment in due if moment is not None), default=None)
+
+    def submit(self, request: EngineRequest) -> None:
+        """Let the request wait, or let it end with the refusal."""
+        if any(request.key in keys for keys in (self._waiting, self._running, self._ending)):
+            # A second terminal row for this key would be worse than none for this request.
+            log.error("request %s reuses the open key %d and is ignored", request.id, request.key)
+        elif (error := self._refusal(request)) is not None:
+            self._ending[request.key] = (Finish.ERROR, error)
+        else:
+            self._waiting[request.key] = request
+
+    def abort(self, keys: Sequence[int]) -> None:
+        """End these; those that are not open are ignored."""
+        self._end(keys, Finish.ABORT, None)
+
+    def abort_all(self) -> None:
+        """End all that is open."""
+        self._end([*self._waiting, *self._running], Finish.ABORT, None)
+
+    def fail_all(self, error: EngineError) -> None:
+        """End all that is open with ``error``, and refuse what comes later with it."""
+        self.closed = error
+        self._end([*self._waiting, *self._running], Finish.ERROR, error)
+
+    def step(self, now_ns: int) -> StepFrame | None:
+        """All rows due at ``now_ns``, at most one per request; None if there are none."""
+        frame = FrameBuilder(step=self._next_step)
+        for key, (finish, error) in self._ending.items():
+            frame.row(key, finish=finish, error=error)
+        self._ending.clear()
+        for key, playback in list(self._running.items()):
+            due_ns = playback.due_ns
+            if due_ns is not None and due_ns <= now_ns and playback.play(frame):
+                del self._running[key]
+        while self._waiting and len(self._running) < self._max_running:
+            request = self._waiting.pop(next(iter(self._waiting)))
+            self._running[request.key] = self._playback(request, now_ns)
+            frame.row(request.key, cached=0)
+        if not len(frame):
+            return None
+        self._next_step += 1
+        gauges = Gauges(running=len(self._running), waiting=len(self._waiting))
+        return frame.build(now_ns, gauges)
+
+    def _end(self, keys: Sequence[int], finish: Finish, error: EngineError | None) -> None:
+        for key in keys:
+            if key in self._waiting or key in self._running:
+                self._waiting.pop(key, None)
+                self._running.pop(key, None)
+                self._ending[key] = (finish, error)
+
+    def _refusal(self, request: EngineRequest) -> EngineError | None:
+        if self.closed is not None:
+            return self.closed
+        if request.model not in self._recordings:
+            return EngineError(code="unsupported", message=f"no recording {request.model!r}")
+        if len(request.prompt) >= CONTEXT_LENGTH:
+            message = f"{len(request.prompt)} prompt tokens leave no room in {CONTEXT_LENGTH}"
+            return EngineError(code="context_length_exceeded", message=message)
+        if len(self._waiting) + len(self._running) >= self._max_open:
+            return EngineError(code="engine_overloaded", message="too many requests are waiting")
+        return None
+
+    def _playback(self, request: EngineRequest, now_ns: int) -> Playback:
+        return Playback(
+            key=request.key,
+            choice=self._recordings[request.model].choice(request.choice),
+            pace=self._pace,
+            start_ns=now_ns,
+            max_tokens=min(request.max_tokens, CONTEXT_LENGTH - len(request.prompt)),
+            logprobs=request.logprobs,
+        )

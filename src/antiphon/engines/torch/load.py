@@ -1,0 +1,75 @@
+"""Puts an engine together: files and settings to a loop that is ready to run."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+import torch
+
+from antiphon.engines.port import EngineInfo, EngineStartError, StepFrame
+from antiphon.engines.torch.admission import CAPABILITIES
+from antiphon.engines.torch.device import resolve_device, resolve_dtype, spare_bytes
+from antiphon.engines.torch.inbox import Inbox
+from antiphon.engines.torch.loop import EngineLoop
+from antiphon.engines.torch.models.config import DecoderConfig
+from antiphon.engines.torch.models.decoder import Decoder
+from antiphon.engines.torch.models.kv_cache import KVCache, page_bytes
+from antiphon.engines.torch.options import EngineOptions
+from antiphon.engines.torch.pages import PAGE_SIZE, PagePool, pages_for
+from antiphon.engines.torch.runner import Runner
+from antiphon.engines.torch.scheduler import Scheduler
+from antiphon.engines.torch.weights.assemble import assemble
+from antiphon.engines.torch.weights.gguf_file import GgufFile
+from antiphon.engines.torch.weights.hf_directory import HfDirectory
+
+STEP_TOKENS = {"cpu": 64, "cuda": 2_048}
+"""Default budget of a step. A 135M model reads 64 tokens in about a quarter of a second on one
+core, which is what a running stream may have to wait for somebody else's prompt."""
+
+
+def load(options: EngineOptions, inbox: Inbox, emit: Callable[[StepFrame], None]) -> EngineLoop:
+    """Load the model on the calling thread. Raises ``EngineStartError``."""
+    torch.set_num_threads(options.threads)
+    device = resolve_device(options.device)
+    dtype = resolve_dtype(options.dtype, device)
+    files = options.files
+    source = GgufFile(files.path) if files.kind == "gguf" else HfDirectory(files.path)
+    config = source.config
+    weights = assemble(source, dtype, device)
+    pages = _kv_pages(config, dtype, device, options)
+    context_length = min(config.context_length, pages * PAGE_SIZE)
+    info = EngineInfo(
+        name="torch",
+        model_id=files.name,
+        vocab_size=config.vocab_size,
+        context_length=context_length,
+        eos_ids=config.eos_ids,
+        max_running=options.max_running,
+        page_size=PAGE_SIZE,
+        kv_pages=pages,
+        dtype=str(dtype).removeprefix("torch."),
+        device=str(device),
+        capabilities=CAPABILITIES,
+    )
+    scheduler = Scheduler(
+        PagePool(pages),
+        max_running=options.max_running,
+        max_waiting=options.max_waiting,
+        step_tokens=options.step_tokens or STEP_TOKENS[device.type],
+    )
+    decoder = Decoder(config, weights, context_length)
+    runner = Runner(decoder, KVCache(config, pages, dtype, device))
+    return EngineLoop(info, scheduler, runner, inbox, emit)
+
+
+def _kv_pages(
+    config: DecoderConfig, dtype: torch.dtype, device: torch.device, options: EngineOptions
+) -> int:
+    """As many pages as full contexts can use, within the bytes given or spare."""
+    budget = spare_bytes(device) if options.kv_bytes is None else options.kv_bytes
+    size = page_bytes(config, dtype)
+    if budget < size:
+        raise EngineStartError(
+            f"the KV cache may take {budget} bytes, and one page of {PAGE_SIZE} tokens takes {size}"
+        )
+    return min(budget // size, options.max_running * pages_for(config.context_length))

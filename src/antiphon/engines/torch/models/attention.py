@@ -1,0 +1,51 @@
+"""Attention of a step's new tokens over their sequences' pages."""
+
+from __future__ import annotations
+
+import attrs
+import torch
+import torch.nn.functional as F  # noqa: N812  # torch's own convention
+
+from antiphon.engines.torch.models.kv_cache import KVCache
+
+
+@attrs.define(eq=False)
+class AttentionGroup:
+    """Sequences that attend in one call: ``batch`` of them with equally many new tokens.
+
+    Decodes of like length share a group, a prompt's chunk is a group of one.
+    """
+
+    rows: slice
+    """Of the step's tokens, sequence after sequence."""
+    batch: int
+    pages: torch.Tensor
+    """int64 [batch * P]: each sequence's pages, padded to P."""
+    length: int
+    """Keys that any of them sees."""
+    mask: torch.Tensor | None
+    """Added to the scores: [batch, 1, heads_per_key * tokens, length], head after head; None if
+    every token sees every key."""
+
+
+def attend(
+    queries: torch.Tensor, cache: KVCache, layer: int, group: AttentionGroup, kv_heads: int
+) -> torch.Tensor:
+    """[tokens, heads, head_dim] of the group's rows -> [tokens, heads * head_dim].
+
+    The query heads that share a key head are laid out as further query rows of that head. That is
+    grouped-query attention without repeating keys, and on a CPU up to four times faster than
+    ``enable_gqa`` (measured, bfloat16).
+    """
+    tokens, heads, head_dim = queries.shape
+    batch, new, shared = group.batch, tokens // group.batch, heads // kv_heads
+    keys, values = (
+        side.view(batch, -1, kv_heads, head_dim)[:, : group.length].transpose(1, 2)
+        for side in cache.read(layer, group.pages)
+    )
+    rows = queries.view(batch, new, kv_heads, shared, head_dim).permute(0, 2, 3, 1, 4)
+    mixed = F.scaled_dot_product_attention(
+        rows.reshape(batch, kv_heads, shared * new, head_dim), keys, values, attn_mask=group.mask
+    )
+    mixed = mixed.view(batch, kv_heads, shared, new, head_dim).permute(0, 3, 1, 2, 4)
+    return mixed.reshape(tokens, heads * head_dim)

@@ -1,0 +1,63 @@
+"""The shape of a Llama-family decoder, whatever file it came from."""
+
+from __future__ import annotations
+
+import attrs
+
+
+@attrs.frozen
+class LinearScaling:
+    """Positions divided by ``factor``."""
+
+    factor: float
+
+
+@attrs.frozen
+class Llama3Scaling:
+    """Low frequencies divided by ``factor``, high ones kept, a ramp between (Llama 3.1)."""
+
+    factor: float
+    low_freq_factor: float
+    high_freq_factor: float
+    original_context_length: int
+
+
+@attrs.frozen
+class FrequencyFactors:
+    """Each frequency divided by its own factor: how GGUF stores Llama 3.1's rule."""
+
+    factors: tuple[float, ...]
+
+
+RopeScaling = LinearScaling | Llama3Scaling | FrequencyFactors
+
+
+@attrs.frozen(kw_only=True)
+class DecoderConfig:
+    """Sizes and constants of the decoder."""
+
+    vocab_size: int
+    hidden_size: int
+    layers: int
+    heads: int
+    kv_heads: int
+    head_dim: int
+    ffn_size: int
+    norm_eps: float
+    rope_theta: float
+    rope_scaling: RopeScaling | None = None
+    context_length: int
+    """Positions the model was trained for."""
+    tied_embeddings: bool
+    """The output head is the embedding matrix."""
+    eos_ids: frozenset[int]
+
+    @property
+    def q_size(self) -> int:
+        """Width of all query heads."""
+        return self.heads * self.head_dim
+
+    @property
+    def kv_size(self) -> int:
+        """Width of all key heads, and of all value heads."""
+        return self.kv_heads * self.head_dim

@@ -1,0 +1,63 @@
+"""One request while it is queued or running."""
+
+from __future__ import annotations
+
+from array import array
+
+import attrs
+
+from antiphon.engines.port import EngineRequest
+from antiphon.engines.torch.pages import PageTable
+
+
+@attrs.define(eq=False)
+class Sequence:
+    """Prompt and output ids, how far the KV cache has them, and where."""
+
+    request: EngineRequest
+    max_tokens: int
+    """The request's own limit, cut to what the context leaves."""
+    stopping_ids: frozenset[int]
+    """The ids that end it: the model's eos ids unless ignored, and the request's."""
+    ids: array[int] = attrs.field(factory=lambda: array("I"))
+    """Prompt, then output."""
+    cached: int = 0
+    """Leading ids whose keys and values are in the cache."""
+    table: PageTable | None = None
+    """Its pages; None while it waits."""
+
+    @classmethod
+    def of(cls, request: EngineRequest, context_length: int, eos_ids: frozenset[int]) -> Sequence:
+        """The sequence of a request whose prompt fits the context."""
+        return cls(
+            request=request,
+            max_tokens=min(request.max_tokens, context_length - len(request.prompt)),
+            stopping_ids=frozenset(request.stop_ids)
+            | (frozenset() if request.ignore_eos else eos_ids),
+            ids=array("I", request.prompt),
+        )
+
+    @property
+    def key(self) -> int:
+        """The request's key."""
+        return self.request.key
+
+    @property
+    def output(self) -> array[int]:
+        """The ids drawn so far."""
+        return self.ids[len(self.request.prompt) :]
+
+    @property
+    def drawn(self) -> int:
+        """How many ids were drawn so far."""
+        return len(self.ids) - len(self.request.prompt)
+
+    @property
+    def pending(self) -> int:
+        """Ids that the model has not read yet; 1 while decoding."""
+        return len(self.ids) - self.cached
+
+    @property
+    def longest(self) -> int:
+        """Tokens of KV cache it can come to need; the last token drawn is never read."""
+        return len(self.request.prompt) + max(self.max_tokens - 1, 0)

@@ -1,0 +1,1 @@
+"""From model files to the decoder's tensors."""

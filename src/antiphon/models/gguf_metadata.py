@@ -1,0 +1,110 @@
+"""The key-value metadata of a GGUF file, read straight from its bytes.
+
+Source: the GGUF specification, https://github.com/ggml-org/ggml/blob/master/docs/gguf.md.
+The ``gguf`` package reads the same fields, but makes several arrays for every string: seconds for
+a vocabulary of 49,000 tokens and as many merges, where this takes a tenth of one.
+"""
+
+from __future__ import annotations
+
+import mmap
+from collections.abc import Sequence
+from pathlib import Path
+from struct import Struct, error, unpack_from
+from typing import TypeAlias
+
+from antiphon.errors import StartupError
+
+MAGIC = b"GGUF"
+VERSIONS = (2, 3)
+
+Scalar: TypeAlias = int | float | bool | str
+Value: TypeAlias = Scalar | Sequence[Scalar]
+
+_STRING, _ARRAY = 8, 9
+_SCALARS = {
+    0: "B",
+    1: "b",
+    2: "H",
+    3: "h",
+    4: "I",
+    5: "i",
+    6: "f",
+    7: "?",
+    10: "Q",
+    11: "q",
+    12: "d",
+}
+_read_length = Struct("<Q").unpack_from
+
+
+def read_metadata(path: Path) -> dict[str, Value]:
+    """Every metadata key of the file; arrays are lists or tuples.
+
+    Raises ``StartupError`` if the file cannot be read or is not a whole GGUF header.
+    """
+    try:
+        with (
+            path.open("rb") as file,
+            mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ) as data,
+        ):
+            return _Reader(data).metadata(path)
+    except OSError as failure:
+        raise StartupError(f"{path} cannot be read: {failure.strerror or failure}.") from failure
+    except (error, ValueError, LookupError, OverflowError, MemoryError) as failure:
+        raise StartupError(f"{path} is not a whole GGUF file: its header is damaged.") from failure
+
+
+class _Reader:
+    """A cursor over the header."""
+
+    def __init__(self, data: mmap.mmap) -> None:
+        self._data = data
+        self._at = 0
+
+    def metadata(self, path: Path) -> dict[str, Value]:
+        if self._data[:4] != MAGIC:
+            raise StartupError(f"{path} is not a GGUF file: it does not start with 'GGUF'.")
+        version, _, count = unpack_from("<IQQ", self._data, 4)
+        if version not in VERSIONS:
+            known = " and ".join(map(str, VERSIONS))
+            raise StartupError(
+                f"{path} is GGUF version {version}; versions {known}, little-endian, are read."
+            )
+        self._at = 24
+        return {self._string(): self._value(self._scalar("I")) for _ in range(count)}
+
+    def _value(self, kind: int | float | bool) -> Value:
+        if kind == _STRING:
+            return self._string()
+        if kind == _ARRAY:
+            return self._array()
+        return self._scalar(_SCALARS[int(kind)])
+
+    def _array(self) -> Sequence[Scalar]:
+        kind, length = unpack_from("<IQ", self._data, self._at)
+        self._at += 12
+        if length > len(self._data):
+            raise ValueError(length)
+        if kind == _STRING:
+            return [self._string() for _ in range(length)]
+        items = Struct(f"<{length}{_SCALARS[kind]}")
+        values = items.unpack_from(self._data, self._at)
+        self._at += items.size
+        return values
+
+    def _scalar(self, code: str) -> int | float | bool:
+        item = Struct("<" + code)
+        (value,) = item.unpack_from(self._data, self._at)
+        self._at += item.size
+        number: int | float | bool = value
+        return number
+
+    def _string(self) -> str:
+        data = self._data
+        start = self._at + 8
+        (length,) = _read_length(data, self._at)
+        self._at = end = start + length
+        if end > len(data):
+            raise ValueError(length)
+        return data[start:end].decode()

@@ -1,0 +1,119 @@
+"""A request's history as the messages a chat template renders.
+
+Chat messages and Responses items lead to the same list, so that a conversation gives the same
+prompt on both endpoints. A message is a dict with ``role`` and ``content`` (a string), and where
+they apply ``name``, ``tool_calls``, ``tool_call_id`` and ``reasoning_content``.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Sequence
+from typing import Any
+
+from antiphon.requests.chat import ChatMessage, RefusalPart, ToolCall
+from antiphon.requests.input_items import (
+    FunctionCallItem,
+    FunctionCallOutputItem,
+    InputItem,
+    InputMessage,
+    ReasoningItem,
+    RefusalText,
+)
+from antiphon.requests.responses import ResponseRequest
+
+Message = dict[str, Any]
+
+# Templates know no developer role; the API gives it the place of the system role.
+_ROLES = {"developer": "system"}
+
+
+def chat_messages(messages: Sequence[ChatMessage]) -> list[Message]:
+    """The history of a chat call, in order."""
+    return [_chat_message(message) for message in messages]
+
+
+def response_messages(request: ResponseRequest) -> list[Message]:
+    """Instructions and input items of a Responses call, in order.
+
+    Reasoning and calls that the client replays as items of their own belong to one assistant
+    message: the one before them, or one without text.
+    """
+    history: list[Message] = []
+    if request.instructions is not None:
+        history.append({"role": "system", "content": request.instructions})
+    if isinstance(request.input, str):
+        return [*history, {"role": "user", "content": request.input}]
+    reasoning = ""
+    for item in request.input:
+        if isinstance(item, ReasoningItem):
+            reasoning += "".join(part.text for part in item.content)
+            continue
+        before = len(history)
+        _append_item(history, item)
+        if reasoning and len(history) > before and history[-1]["role"] == "assistant":
+            history[-1]["reasoning_content"] = reasoning
+        reasoning = ""
+    return history
+
+
+def _append_item(history: list[Message], item: InputItem) -> None:
+    match item:
+        case InputMessage():
+            history.append({"role": _ROLES.get(item.role, item.role), "content": _text(item)})
+        case FunctionCallItem():
+            if not history or history[-1]["role"] != "assistant":
+                history.append({"role": "assistant", "content": ""})
+            calls = history[-1].setdefault("tool_calls", [])
+            calls.append(_call(item.call_id, item.name, item.arguments))
+        case FunctionCallOutputItem(output=output):
+            text = output if isinstance(output, str) else "".join(part.text for part in output)
+            history.append({"role": "tool", "content": text, "tool_call_id": item.call_id})
+        case _:  # references are refused before, reasoning is gathered by the caller
+            raise AssertionError(item)
+
+
+def _chat_message(message: ChatMessage) -> Message:
+    content = message.content
+    if isinstance(content, list):
+        content = "".join(
+            part.refusal if isinstance(part, RefusalPart) else part.text for part in content
+        )
+    result: Message = {
+        "role": _ROLES.get(message.role, message.role),
+        "content": content or message.refusal or "",
+    }
+    if message.name is not None:
+        result["name"] = message.name
+    if message.tool_calls:
+        result["tool_calls"] = [_chat_call(call) for call in message.tool_calls]
+    if message.tool_call_id is not None:
+        result["tool_call_id"] = message.tool_call_id
+    if (reasoning := message.reasoning_content or message.reasoning) is not None:
+        result["reasoning_content"] = reasoning
+    return result
+
+
+def _chat_call(call: ToolCall) -> dict[str, Any]:
+    return _call(call.id, call.function.name, call.function.arguments)
+
+
+def _call(call_id: str, name: str, arguments: str) -> dict[str, Any]:
+    """Arguments as the object they spell, for templates that write them anew; else as text."""
+    try:
+        value = json.loads(arguments)
+    except ValueError:
+        value = arguments
+    return {
+        "id": call_id,
+        "type": "function",
+        "function": {"name": name, "arguments": value if isinstance(value, dict) else arguments},
+    }
+
+
+def _text(item: InputMessage) -> str:
+    if isinstance(item.content, str):
+        return item.content
+    return "".join(
+        part.refusal if isinstance(part, RefusalText) else part.text for part in item.content
+    )

@@ -1,0 +1,46 @@
+"""Token ids to text, one at a time, so that the text is always whole characters.
+
+Text is a function of the bytes of the ids alone: no space is cleaned up or stripped, and the
+decoder starts empty, so nothing of the prompt ever leaks. Only a truly incomplete character is
+held back, three bytes at most; an invalid byte becomes U+FFFD at once, and a literal U+FFFD is
+ordinary text.
+"""
+
+from __future__ import annotations
+
+import codecs
+from collections.abc import Sequence
+
+_new_decoder = codecs.getincrementaldecoder("utf-8")
+
+
+class Detokenizer:
+    """The text of one sequence. Not shared: it remembers the start of an unfinished character.
+
+    ``token_bytes`` is the table id → bytes; ``hidden`` ids (special tokens) give no text, nor does
+    an id beyond the table (a model's output layer may be wider than its vocabulary).
+    """
+
+    __slots__ = ("_decode", "_hidden", "token_bytes")
+
+    def __init__(self, token_bytes: Sequence[bytes], hidden: frozenset[int] = frozenset()) -> None:
+        self.token_bytes = token_bytes
+        self._hidden = hidden
+        self._decode = _new_decoder("replace").decode
+
+    def feed(self, token: int) -> str:
+        """The text that this token completes: may be empty, may hold an earlier token's bytes."""
+        return "" if token in self._hidden else self._decode(self.bytes_of(token))
+
+    def flush(self) -> str:
+        """End the sequence: an unfinished character comes out as exactly one U+FFFD."""
+        return self._decode(b"", True)
+
+    def bytes_of(self, token: int) -> bytes:
+        """A token's own bytes, hidden or not; none for an id beyond the table."""
+        table = self.token_bytes
+        return table[token] if token < len(table) else b""
+
+    def token_text(self, token: int) -> str:
+        """A token's own text, hidden or not; part of a character shows as U+FFFD."""
+        return self.bytes_of(token).decode("utf-8", "replace")

@@ -1,0 +1,116 @@
+"""The vocabulary of a folder in the Hugging Face layout: ``tokenizer.json`` and what belongs to it.
+
+Two families are known: byte-level BPE, and SentencePiece (BPE or Unigram) with byte fallback.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterable, Iterator, Mapping
+from pathlib import Path
+from typing import Any
+
+import tokenizers
+
+from antiphon.errors import StartupError
+from antiphon.prompting import token_bytes
+from antiphon.prompting.start_marks import parts
+from antiphon.prompting.vocabulary import Vocabulary
+
+_TOKENIZER = "tokenizer.json"
+_TOKENIZER_CONFIG = "tokenizer_config.json"
+_EOS_SOURCES = ("config.json", "generation_config.json")
+_BYTE_PIECES = frozenset(f"<0x{byte:02X}>" for byte in range(256))
+
+
+def read_vocabulary(folder: Path) -> Vocabulary:
+    """The vocabulary. Raises ``StartupError`` for a missing file or a family that is not known."""
+    path = folder / _TOKENIZER
+    try:
+        text = path.read_text(encoding="utf-8")
+        spec = json.loads(text)
+        encoder = tokenizers.Tokenizer.from_str(text)
+    except FileNotFoundError as failure:
+        raise StartupError(f"{folder} has no {_TOKENIZER}.") from failure
+    except Exception as failure:  # the library raises nothing narrower
+        raise StartupError(f"{path} cannot be read: {failure}.") from failure
+    encoder.no_truncation()
+    encoder.no_padding()
+    config = read_json(folder / _TOKENIZER_CONFIG)
+    named = {name: special_text(config, name) for name in ("bos_token", "eos_token")}
+    eos = {encoder.token_to_id(named["eos_token"]) if named["eos_token"] else None}
+    for source in _EOS_SOURCES:
+        eos.update(_ids(read_json(folder / source).get("eos_token_id")))
+    return Vocabulary(
+        encoder=encoder,
+        token_bytes=_token_bytes(path, spec, encoder),
+        bos_id=encoder.token_to_id(named["bos_token"]) if named["bos_token"] else None,
+        eos_ids=frozenset(token for token in eos if token is not None),
+    )
+
+
+def read_json(path: Path) -> Mapping[str, Any]:
+    """The object in a file, empty if there is no such file; ``StartupError`` if it is broken."""
+    try:
+        value = json.loads(path.read_bytes())
+    except FileNotFoundError:
+        return {}
+    except (OSError, ValueError) as failure:
+        raise StartupError(f"{path} cannot be read: {failure}.") from failure
+    if not isinstance(value, dict):
+        raise StartupError(f"{path} does not hold a JSON object.")
+    return value
+
+
+def special_text(config: Mapping[str, Any], name: str) -> str | None:
+    """The text of a named token in ``tokenizer_config.json``, written as a string or an object."""
+    value = config.get(name)
+    if isinstance(value, dict):
+        value = value.get("content")
+    return value if isinstance(value, str) else None
+
+
+def _ids(value: Any) -> Iterator[int]:
+    for entry in value if isinstance(value, list) else [value]:
+        if isinstance(entry, int):
+            yield entry
+
+
+def _token_bytes(path: Path, spec: Any, encoder: tokenizers.Tokenizer) -> list[bytes]:
+    vocab = encoder.get_vocab(with_added_tokens=True)
+    tokens = [""] * (max(vocab.values(), default=-1) + 1)
+    for token, index in vocab.items():
+        tokens[index] = token
+    table = _family(path, spec, tokens)
+    for index, added in encoder.get_added_tokens_decoder().items():
+        table[index] = added.content.encode()
+    return table
+
+
+def _family(path: Path, spec: Any, tokens: list[str]) -> list[bytes]:
+    model = spec["model"]
+    kind = model.get("type", "BPE")
+    decoder = list(parts(spec.get("decoder")))
+    names = [part["type"] for part in decoder]
+    if kind == "BPE" and "ByteLevel" in names:
+        return token_bytes.byte_level(tokens)
+    space = _space(decoder)
+    if kind in ("BPE", "Unigram") and space and model.get("byte_fallback"):
+        if missing := _BYTE_PIECES.difference(tokens):
+            raise StartupError(f"{path}: byte_fallback is true and {min(missing)} is missing.")
+        return token_bytes.sentence_piece(tokens, space)
+    raise StartupError(
+        f"{path}: model.type is {kind!r} with decoder {names or None} and byte_fallback "
+        f"{bool(model.get('byte_fallback'))}; known here: byte-level BPE, and SentencePiece BPE or "
+        "Unigram with byte fallback."
+    )
+
+
+def _space(decoder: Iterable[Mapping[str, Any]]) -> str | None:
+    """The character that stands for a space in the pieces."""
+    for part in decoder:
+        if part["type"] == "Metaspace":
+            return str(part["replacement"])
+        if part["type"] == "Replace" and part.get("content") == " ":
+            return str(part["pattern"]["String"])
+    return None

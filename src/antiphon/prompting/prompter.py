@@ -1,0 +1,162 @@
+"""What a served model does with prompts: to token ids and back.
+
+``TextPrompter`` is for models with a vocabulary, ``ReplayPrompter`` for recordings.
+"""
+
+from __future__ import annotations
+
+from array import array
+from collections.abc import Mapping, Sequence
+from typing import Any, Literal, Protocol
+
+from antiphon.errors import InvalidRequest
+from antiphon.prompting.control_text import ControlText
+from antiphon.prompting.detokenizer import Detokenizer
+from antiphon.prompting.template import ChatTemplate, Message
+from antiphon.prompting.tokenizer import Tokenizer
+
+
+class Prompter(Protocol):
+    """Prompts of one model. Stateless between calls; may be called from worker threads."""
+
+    def chat(
+        self,
+        messages: Sequence[Message],
+        *,
+        add_generation_prompt: bool = True,
+        tools: Sequence[Mapping[str, Any]] | None = None,
+        extra: Mapping[str, Any] | None = None,
+    ) -> array[int]:
+        """A conversation through the model's chat template; ``extra`` are template variables.
+
+        Raises ``InvalidRequest``, with ``messages`` as the param.
+        """
+        ...
+
+    def text(self, prompt: str, *, add_special_tokens: bool = True) -> array[int]:
+        """A bare prompt; the spelling of a control token in it is that token.
+
+        Raises ``InvalidRequest``, with ``prompt`` as the param.
+        """
+        ...
+
+    def ids(self, tokens: Sequence[int]) -> array[int]:
+        """A prompt of ids. Raises ``InvalidRequest`` (``prompt``) for one that does not exist."""
+        ...
+
+    def decode(self, tokens: Sequence[int]) -> str:
+        """The text of a prompt of ids, control tokens spelt out: the reverse of ``text``.
+
+        Raises ``InvalidRequest`` (``prompt``) for an id that does not exist.
+        """
+        ...
+
+    def detokenizer(self) -> Detokenizer | None:
+        """A new one for one output; None if the engine's frames bring their own text."""
+        ...
+
+
+class TextPrompter:
+    """Prompts of a model with a vocabulary, and usually a chat template."""
+
+    def __init__(self, tokenizer: Tokenizer, template: ChatTemplate | None) -> None:
+        self._tokenizer = tokenizer
+        self._template = template
+        self._control_text = ControlText(tokenizer)
+
+    def chat(
+        self,
+        messages: Sequence[Message],
+        *,
+        add_generation_prompt: bool = True,
+        tools: Sequence[Mapping[str, Any]] | None = None,
+        extra: Mapping[str, Any] | None = None,
+    ) -> array[int]:
+        if self._template is None:
+            raise InvalidRequest(
+                "The model has no chat template; use /v1/completions.",
+                code="unsupported_value",
+                param="messages",
+            )
+        control_text = self._control_text
+        try:
+            rendered = self._template.render(
+                control_text.mask(messages),
+                add_generation_prompt=add_generation_prompt,
+                tools=control_text.mask(tools),
+                extra=control_text.mask(extra),
+            )
+            return control_text.encode(rendered)
+        except InvalidRequest as refusal:
+            # A template's own words may quote the conversation.
+            message = control_text.restore(refusal.message)
+            raise InvalidRequest(message, code=refusal.code, param="messages") from refusal
+
+    def text(self, prompt: str, *, add_special_tokens: bool = True) -> array[int]:
+        try:
+            return self._tokenizer.encode(
+                prompt, add_special_tokens=add_special_tokens, allow_special=True
+            )
+        except InvalidRequest as refusal:
+            raise InvalidRequest(refusal.message, param="prompt") from refusal
+
+    def ids(self, tokens: Sequence[int]) -> array[int]:
+        return _checked(tokens, self._tokenizer.vocab_size)
+
+    def decode(self, tokens: Sequence[int]) -> str:
+        return _text(self.ids(tokens), self._tokenizer.token_bytes)
+
+    def detokenizer(self) -> Detokenizer:
+        return Detokenizer(self._tokenizer.token_bytes, hidden=self._tokenizer.special_ids)
+
+
+_BYTES = tuple(bytes([byte]) for byte in range(256))
+
+
+class ReplayPrompter:
+    """Prompts of a recording: whatever is asked, the prompt is as long as the recorded one was.
+
+    ``tokenizer`` is the recording's: ids that are ``bytes``, or ``opaque`` ones whose text the
+    recording brings along.
+    """
+
+    def __init__(self, prompt_tokens: int, tokenizer: Literal["bytes", "opaque"]) -> None:
+        self._prompt_tokens = prompt_tokens
+        self._ids_are_bytes = tokenizer == "bytes"
+
+    def chat(self, *_conversation: Any, **_options: Any) -> array[int]:
+        return self._recorded()
+
+    def text(self, *_prompt: Any, **_options: Any) -> array[int]:
+        return self._recorded()
+
+    def ids(self, *_tokens: Any) -> array[int]:
+        return self._recorded()
+
+    def decode(self, tokens: Sequence[int]) -> str:
+        if not self._ids_are_bytes:
+            raise InvalidRequest(
+                "The ids of this recording have no text of their own.",
+                code="unsupported_value",
+                param="prompt",
+            )
+        return _text(_checked(tokens, len(_BYTES)), _BYTES)
+
+    def detokenizer(self) -> Detokenizer | None:
+        return Detokenizer(_BYTES) if self._ids_are_bytes else None
+
+    def _recorded(self) -> array[int]:
+        return array("I", bytes(array("I").itemsize * self._prompt_tokens))
+
+
+def _checked(tokens: Sequence[int], vocab_size: int) -> array[int]:
+    for token in tokens:
+        if not 0 <= token < vocab_size:
+            raise InvalidRequest(
+                f"There is no token {token}: ids run from 0 to {vocab_size - 1}.", param="prompt"
+            )
+    return array("I", tokens)
+
+
+def _text(tokens: Sequence[int], table: Sequence[bytes]) -> str:
+    return b"".join(table[token] for token in tokens).decode("utf-8", "replace")

@@ -1,0 +1,106 @@
+"""A model's chat template: a conversation in, the text of a prompt out."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from datetime import datetime
+from typing import Any, Literal
+
+from jinja2 import TemplateError, TemplateSyntaxError
+
+from antiphon.errors import InvalidRequest, StartupError
+from antiphon.models.files import ModelFiles
+from antiphon.prompting.message_content import as_parts, as_text
+from antiphon.prompting.template_environment import make_environment
+from antiphon.prompting.template_source import read_source
+
+Message = Mapping[str, Any]
+
+MAX_CHARACTERS = 1 << 24
+"""Longest prompt a template may write; far above any context length."""
+
+_PROBE = "content-form-probe"
+
+
+class ChatTemplate:
+    """A compiled template with the model's own variables (``bos_token`` and the like).
+
+    ``content_form`` is the form of message content that the template reads: a string, or a list
+    of parts if strings do not come out of it. Raises ``StartupError`` if ``source`` is not a
+    template.
+    """
+
+    def __init__(
+        self,
+        source: str,
+        *,
+        variables: Mapping[str, str] | None = None,
+        now: Callable[[], datetime] = datetime.now,
+    ) -> None:
+        self.source = source
+        self._variables = dict(variables or {})
+        try:
+            self._template = make_environment(now).from_string(source)
+        except TemplateSyntaxError as failure:
+            where = f"line {failure.lineno}: {failure.message}"
+            raise StartupError(f"The model's chat template is broken, {where}") from failure
+        self.content_form: Literal["text", "parts"] = "text"
+        if not self._shows_probe():
+            self.content_form = "parts"
+            if not self._shows_probe():
+                self.content_form = "text"
+
+    def render(
+        self,
+        messages: Sequence[Message],
+        *,
+        add_generation_prompt: bool = True,
+        tools: Sequence[Mapping[str, Any]] | None = None,
+        extra: Mapping[str, Any] | None = None,
+    ) -> str:
+        """The prompt's text.
+
+        ``extra`` are further variables; they replace nothing the server sets. Raises
+        ``InvalidRequest`` for ``messages``, with the template's own words, for whatever the
+        template refuses or stumbles over.
+        """
+        convert = as_text if self.content_form == "text" else as_parts
+        variables = {
+            **(extra or {}),
+            **self._variables,
+            "messages": [convert(message) for message in messages],
+            "add_generation_prompt": add_generation_prompt,
+            "tools": tools,
+        }
+        pieces: list[str] = []
+        length = 0
+        try:
+            for piece in self._template.generate(variables):
+                pieces.append(piece)
+                length += len(piece)
+                if length > MAX_CHARACTERS:
+                    raise TemplateError(f"the prompt is longer than {MAX_CHARACTERS} characters")
+        except Exception as failure:  # a template can raise anything its data makes Python raise
+            raise InvalidRequest(
+                f"The model's chat template cannot write these messages: {failure}",
+                code="invalid_value",
+                param="messages",
+            ) from failure
+        return "".join(pieces)
+
+    def _shows_probe(self) -> bool:
+        try:
+            return _PROBE in self.render([{"role": "user", "content": _PROBE}])
+        except InvalidRequest:
+            return False
+
+
+def load_template(
+    files: ModelFiles, *, now: Callable[[], datetime] = datetime.now
+) -> ChatTemplate | None:
+    """The model's chat template, or None if it has none. Raises ``StartupError`` if it is broken.
+
+    ``now`` is the clock for templates that write the date.
+    """
+    source, variables = read_source(files)
+    return None if source is None else ChatTemplate(source, variables=variables, now=now)

@@ -1,0 +1,1 @@
+"""Requests: JSON bytes to typed, checked values. No HTTP, no engine, no I/O."""

@@ -1,0 +1,135 @@
+"""The input items of ``/v1/responses``: what a client may replay of a conversation."""
+
+from __future__ import annotations
+
+from typing import Annotated, Any, Literal
+
+import attrs
+
+from antiphon.errors import InvalidRequest
+from antiphon.requests.constraints import Length
+from antiphon.requests.tools import FunctionName
+
+CallId = Annotated[str, Length(1, 64)]
+Status = Literal["in_progress", "completed", "incomplete"]
+
+
+@attrs.define(kw_only=True)
+class InputText:
+    """Text the user, the system or a tool wrote."""
+
+    type: Literal["input_text"]
+    text: str
+
+
+@attrs.define(kw_only=True)
+class OutputText:
+    """Text of an earlier answer."""
+
+    type: Literal["output_text"]
+    text: str
+    annotations: list[Any] = attrs.field(factory=list)
+    logprobs: list[Any] = attrs.field(factory=list)
+
+
+@attrs.define(kw_only=True)
+class RefusalText:
+    """A refusal of an earlier answer."""
+
+    type: Literal["refusal"]
+    refusal: str
+
+
+@attrs.define(kw_only=True)
+class InputMessage:
+    """A message; ``type`` may be left out."""
+
+    type: Literal["message"] = "message"
+    role: Literal["user", "system", "developer", "assistant"]
+    content: str | Annotated[list[InputText | OutputText | RefusalText], Length(1)]
+    id: str | None = None
+    status: Status | None = None
+    phase: Literal["commentary", "final_answer"] | None = None
+
+
+@attrs.define(kw_only=True)
+class FunctionCallItem:
+    """An earlier call of the model."""
+
+    type: Literal["function_call"]
+    call_id: CallId
+    name: FunctionName
+    arguments: str
+    id: str | None = None
+    status: Status | None = None
+
+
+@attrs.define(kw_only=True)
+class FunctionCallOutputItem:
+    """What the client's function answered; its call must come earlier."""
+
+    type: Literal["function_call_output"]
+    call_id: CallId
+    output: str | list[InputText]
+    id: str | None = None
+    status: Status | None = None
+
+
+@attrs.define(kw_only=True)
+class ReasoningText:
+    """Earlier reasoning in clear."""
+
+    type: Literal["reasoning_text"]
+    text: str
+
+
+@attrs.define(kw_only=True)
+class ReasoningItem:
+    """Earlier reasoning of the model."""
+
+    type: Literal["reasoning"]
+    summary: list[Any]
+    content: list[ReasoningText] = attrs.field(factory=list)
+    encrypted_content: str | None = None
+    id: str | None = None
+    status: Status | None = None
+
+
+@attrs.define(kw_only=True)
+class ItemReference:
+    """A stored item by its id; needs a store."""
+
+    type: Literal["item_reference"]
+    id: str
+
+
+InputItem = InputMessage | FunctionCallItem | FunctionCallOutputItem | ReasoningItem | ItemReference
+
+
+def check_items(items: list[InputItem]) -> None:
+    """What no single item can tell. Raises ``InvalidRequest`` with the item's path."""
+    calls: set[str] = set()
+    for index, item in enumerate(items):
+        match item:
+            case FunctionCallItem(call_id=call_id):
+                calls.add(call_id)
+            case FunctionCallOutputItem(call_id=call_id) if call_id not in calls:
+                raise InvalidRequest(
+                    f"No earlier function call has the call_id '{call_id}'.",
+                    code="invalid_function_call_output",
+                    param=f"input[{index}].call_id",
+                )
+            case ItemReference():
+                raise InvalidRequest(
+                    "Item references need a store, and this server has none.",
+                    code="unsupported_value",
+                    param=f"input[{index}].type",
+                )
+            case ReasoningItem(content=[], encrypted_content=str()):
+                raise InvalidRequest(
+                    "The encrypted reasoning was not made by this server.",
+                    code="invalid_encrypted_content",
+                    param=f"input[{index}].encrypted_content",
+                )
+            case _:
+                pass

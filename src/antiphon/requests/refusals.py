@@ -1,0 +1,59 @@
+"""Parameters that other servers or other versions of the API know and this one does not offer.
+
+Each would change what the model sees or what the client gets, so a silent pass is no choice:
+400 ``unsupported_parameter``. ``null`` is fine.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+from antiphon.errors import InvalidRequest
+
+_GUIDED = "Structured output is not supported by this server."
+_ANYWHERE: Mapping[str, str] = {
+    **dict.fromkeys(
+        ("structured_outputs", "regex", "json_schema", "ebnf", "stop_regex",
+         "guided_json", "guided_regex", "guided_choice", "guided_grammar"), _GUIDED
+    ),
+    **dict.fromkeys(
+        ("prompt_logprobs", "bad_words", "truncate_prompt_tokens", "thinking_token_budget",
+         "logits_processors", "repetition_detection", "use_beam_search", "length_penalty",
+         "lora_path", "prompt_embeds", "chat_template", "mm_processor_kwargs", "media_io_kwargs",
+         "vllm_xargs", "kv_transfer_params", "ec_transfer_params", "custom_logit_processor",
+         "session_params", "priority", "cache_salt"), ""
+    ),
+}  # fmt: skip
+
+COMPLETIONS: Mapping[str, str] = {
+    **_ANYWHERE,
+    "suffix": "This model has no fill-in-the-middle form.",
+}
+CHAT: Mapping[str, str] = {
+    **_ANYWHERE,
+    "functions": "Use `tools` instead of `functions`.",
+    "function_call": "Use `tool_choice` instead of `function_call`.",
+    "audio": "",
+    "web_search_options": "",
+    "documents": "",
+    "thinking": "Use `reasoning_effort` instead of `thinking`.",
+}
+RESPONSES: Mapping[str, str] = {
+    **_ANYWHERE,
+    "return_token_ids": "",
+    **dict.fromkeys(
+        ("conversation", "prompt", "context_management", "moderation", "access_programs",
+         "image", "previous_input_messages", "reasoning_effort"), ""
+    ),
+}  # fmt: skip
+
+
+def refuse_unsupported(body: Mapping[str, Any], table: Mapping[str, str]) -> None:
+    """Raise ``InvalidRequest`` for the first parameter of ``body`` that stands in ``table``."""
+    for name, value in body.items():
+        if name in table and value is not None:
+            hint = f" {table[name]}" if table[name] else ""
+            raise InvalidRequest(
+                f"Unsupported parameter: `{name}`.{hint}", code="unsupported_parameter", param=name
+            )

@@ -1,0 +1,67 @@
+"""Function tools as Chat (nested) and Responses (flat) declare them, and their choice."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Annotated, Any, Literal
+
+import attrs
+
+from antiphon.errors import InvalidRequest
+from antiphon.requests.constraints import Pattern
+
+FunctionName = Annotated[str, Pattern(r"[A-Za-z0-9_-]{1,64}")]
+ToolChoice = Literal["none", "auto", "required"]
+
+
+@attrs.define(kw_only=True)
+class FunctionTool:
+    """A tool of ``/v1/responses``."""
+
+    type: Literal["function"]
+    name: FunctionName
+    description: str | None = None
+    parameters: dict[str, Any] | None = None
+    strict: bool | None = None
+
+
+@attrs.define(kw_only=True)
+class Function:
+    """The inside of a chat tool."""
+
+    name: FunctionName
+    description: str | None = None
+    parameters: dict[str, Any] | None = None
+    strict: bool | None = None
+
+
+@attrs.define(kw_only=True)
+class ChatTool:
+    """A tool of ``/v1/chat/completions``."""
+
+    type: Literal["function"]
+    function: Function
+
+
+def check_tool_names(names: Sequence[str]) -> None:
+    """Names are unique within a request. Raises ``InvalidRequest``."""
+    for index, name in enumerate(names):
+        if name in names[:index]:
+            raise InvalidRequest(
+                f"Two tools are named '{name}'.", code="invalid_value", param=f"tools[{index}].name"
+            )
+
+
+def check_tool_choice(choice: ToolChoice | dict[str, Any], names: Sequence[str]) -> None:
+    """Only what the model may decide freely, or no tools at all. Raises ``InvalidRequest``."""
+    if choice in ("auto", "none"):
+        return
+    if not names:
+        raise InvalidRequest(
+            "`tool_choice` needs `tools`.", code="invalid_value", param="tool_choice"
+        )
+    raise InvalidRequest(
+        "A forced `tool_choice` is not supported by this server.",
+        code="unsupported_value",
+        param="tool_choice",
+    )

@@ -1,0 +1,1 @@
+"""Runs: one client request from acceptance to its terminal event."""

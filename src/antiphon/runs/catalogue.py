@@ -1,0 +1,52 @@
+"""The models this server answers for, by public id."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+
+import attrs
+
+from antiphon.engines.port import EngineInfo
+from antiphon.errors import InvalidRequest
+from antiphon.prompting.prompter import Prompter
+
+
+@attrs.define(kw_only=True)
+class ServedModel:
+    """A public model id and what is needed to run it."""
+
+    id: str
+    created: int
+    """Unix seconds: when it was loaded."""
+    prompter: Prompter
+    info: EngineInfo
+
+
+class Catalogue:
+    """Lookup of served models; order is that of registration."""
+
+    def __init__(self, models: Iterable[ServedModel]) -> None:
+        self._models = {model.id: model for model in models}
+
+    def __iter__(self) -> Iterator[ServedModel]:
+        return iter(self._models.values())
+
+    def find(self, model_id: str) -> ServedModel | None:
+        """The model of that id, or None."""
+        return self._models.get(model_id)
+
+    def require(self, model_id: str) -> ServedModel:
+        """The model of that id. Raises ``InvalidRequest`` (``model_not_found``)."""
+        model = self._models.get(model_id)
+        if model is None:
+            raise InvalidRequest(
+                f"The model `{model_id}` does not exist. This server serves {self._names()}.",
+                code="model_not_found",
+                param="model",
+            )
+        return model
+
+    def _names(self, most: int = 8) -> str:
+        names = [f"`{name}`" for name in self._models]
+        more = f" and {len(names) - most} more" if len(names) > most else ""
+        return ", ".join(names[:most]) + more

@@ -1,0 +1,169 @@
+"""The one consumer of an engine's frames: each step, every request in it, in one pass.
+
+For each row: ids to text to segments to events to the log (``Choice``), then, once per touched
+run, events to frame bytes and one wake-up (``Run.publish``). A fault in one run fails that run and
+no other.
+"""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Callable
+from itertools import count
+
+from antiphon.engines.port import EnginePort, EngineRequest, Finish, StepFrame
+from antiphon.errors import AntiphonError, EngineFailed, Unavailable
+from antiphon.runs.choice import Choice
+from antiphon.runs.plan import RunPlan
+from antiphon.runs.refusals import refusal, shutting_down
+from antiphon.runs.run import Run
+from antiphon.runs.siblings import engine_requests
+from responsory.segments import PLAIN, Segmenter
+
+log = logging.getLogger(__name__)
+
+KEYS = 2**32
+
+
+class Fanout:
+    """Opens runs on an engine and carries its frames to them.
+
+    ``wall_s`` gives Unix seconds, ``monotonic_ns`` the clock of arrival times.
+    """
+
+    def __init__(
+        self,
+        engine: EnginePort,
+        *,
+        wall_s: Callable[[], float],
+        monotonic_ns: Callable[[], int],
+    ) -> None:
+        self._engine = engine
+        self._wall_s = wall_s
+        self._monotonic_ns = monotonic_ns
+        self._keys = count(1)
+        self._open: dict[int, tuple[Run, Choice]] = {}
+        self._tails: set[str] = set()
+        self._engine_gone = False
+
+    @property
+    def engine_gone(self) -> bool:
+        """True once the engine's frames have ended: nothing can be run any more."""
+        return self._engine_gone
+
+    @property
+    def running(self) -> int:
+        """Choices that the engine still works for."""
+        return len(self._open)
+
+    def has_tail(self, tail: str) -> bool:
+        """Whether a live run has this id tail."""
+        return tail in self._tails
+
+    def open(self, plan: RunPlan) -> Run:
+        """Submit the plan's choices. Raises an ``AntiphonError`` for what can be told at once."""
+        if self._engine_gone or not plan.model.info.healthy:
+            raise Unavailable("The engine is not running.", code="engine_unavailable")
+        plan.check_capabilities()
+        requests = list(engine_requests(plan, self._next_key, self._monotonic_ns()))
+        choices = [_choice(plan, request) for request in requests]
+        run = Run(plan, choices, int(self._wall_s()))
+        self._tails.add(plan.tail)
+        for choice in choices:
+            self._open[choice.key] = (run, choice)
+        for request in requests:
+            self._engine.submit(request)
+        return run
+
+    def cancel(self, run: Run) -> None:
+        """The run's client is gone: abort its engine requests. Idempotent."""
+        if self._release(run):
+            run.cancel()
+            run.publish()
+
+    async def consume(self) -> None:
+        """Carry frames until the engine ends; then no run is left open."""
+        try:
+            async for frame in self._engine.frames():
+                self.step(frame)
+        finally:
+            self._engine_gone = True
+            for run in {id(run): run for run, _ in self._open.values()}.values():
+                self._end(run, EngineFailed())
+                run.publish()
+
+    def step(self, frame: StepFrame) -> None:
+        """Take one frame: the per-token path."""
+        touched: dict[int, Run] = {}
+        now = int(self._wall_s())
+        first = 0
+        for row, key in enumerate(frame.key):
+            # Rows of keys that were cancelled or cut at a stop string have no owner any more.
+            if (owner := self._open.get(key)) is not None:
+                run, choice = owner
+                touched[id(run)] = run
+                try:
+                    self._row(run, choice, frame, row, first, now)
+                except Exception:
+                    log.exception("run %s failed in step %d", run.plan.tail, frame.step)
+                    self._end(run, AntiphonError("The server failed to process the answer."))
+            first += frame.n_new[row]
+        for run in touched.values():
+            run.publish()
+            if run.ended:
+                self._tails.discard(run.plan.tail)
+
+    def _row(
+        self, run: Run, choice: Choice, frame: StepFrame, row: int, first: int, now: int
+    ) -> None:
+        finish = frame.finish[row]
+        if finish == Finish.ERROR:
+            error = frame.error[row]
+            log.error("engine error on %s: %s: %s", run.plan.tail, error.code, error.message)
+            self._end(run, refusal(error, run.plan.prompt_param), EngineFailed())
+            return
+        if finish == Finish.ABORT:  # not by us, so the engine is being stopped
+            self._end(run, shutting_down())
+            return
+        if not choice.accepted:
+            run.accept(choice)
+        run.advance(choice, frame, row, first, now)
+        if choice.ended:
+            del self._open[choice.key]
+            if finish == Finish.NONE:  # a stop string was found; the engine does not know
+                self._engine.abort((choice.key,))
+
+    def _end(self, run: Run, refusal: AntiphonError, failure: AntiphonError | None = None) -> None:
+        """Fail the run; while it is not fully accepted, refuse it instead."""
+        if all(choice.accepted for choice in run.choices):
+            run.fail(failure or refusal)
+        else:
+            run.refuse(refusal)
+        self._release(run)
+
+    def _release(self, run: Run) -> bool:
+        """Forget the run's open keys and abort them; False when there were none."""
+        keys = [choice.key for choice in run.choices if choice.key in self._open]
+        for key in keys:
+            del self._open[key]
+        if keys:
+            self._engine.abort(keys)
+        self._tails.discard(run.plan.tail)
+        return bool(keys)
+
+    def _next_key(self) -> int:
+        while (key := next(self._keys) % KEYS) in self._open:
+            pass
+        return key
+
+
+def _choice(plan: RunPlan, request: EngineRequest) -> Choice:
+    return Choice(
+        key=request.key,
+        index=request.choice,
+        prompt_tokens=len(request.prompt),
+        detokenizer=plan.model.prompter.detokenizer(),
+        segmenter=Segmenter(PLAIN, stop=plan.stop, include_stop=plan.include_stop),
+        logprobs=request.logprobs is not None,
+        stop_ids=frozenset(request.stop_ids),
+    )

@@ -1,0 +1,118 @@
+"""What a run is to do, settled before the engine hears of it: pure values.
+
+An endpoint turns its request into one ``RunPlan``; ``siblings`` turns the plan into the engine
+requests of its choices.
+"""
+
+from __future__ import annotations
+
+from array import array
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Any
+
+import attrs
+
+from antiphon.engines.port import Capability
+from antiphon.errors import InvalidRequest
+from antiphon.runs.answers import Answer
+from antiphon.runs.catalogue import ServedModel
+
+
+@attrs.define(kw_only=True)
+class Sampling:
+    """How tokens are drawn; neutral values are the defaults."""
+
+    temperature: float = 1.0
+    top_p: float = 1.0
+    top_k: int = 0
+    min_p: float = 0.0
+    seed: int
+    """u64; choice i draws with seed + i."""
+    presence: float = 0.0
+    frequency: float = 0.0
+    repetition: float = 1.0
+    logit_bias: Mapping[int, float] = attrs.field(factory=dict)
+    allowed_ids: tuple[int, ...] | None = None
+    logprobs: int | None = None
+    min_tokens: int = 0
+    ignore_eos: bool = False
+    stop_ids: tuple[int, ...] = ()
+
+    def required(self) -> Iterator[tuple[str, str]]:
+        """(capability, request parameter) of every option that is not neutral."""
+        if self.presence:
+            yield Capability.PENALTIES, "presence_penalty"
+        if self.frequency:
+            yield Capability.PENALTIES, "frequency_penalty"
+        if self.repetition != 1:
+            yield Capability.PENALTIES, "repetition_penalty"
+        if self.logit_bias:
+            yield Capability.LOGIT_BIAS, "logit_bias"
+        if self.allowed_ids is not None:
+            yield Capability.ALLOWED_IDS, "allowed_token_ids"
+        if self.logprobs is not None:
+            yield Capability.LOGPROBS, "logprobs"
+        if self.min_p:
+            yield Capability.MIN_P, "min_p"
+        if self.min_tokens:
+            yield Capability.MIN_TOKENS, "min_tokens"
+
+
+@attrs.define(kw_only=True)
+class TokenLimit:
+    """The client's limit on output tokens."""
+
+    tokens: int | None
+    param: str
+    cut_to_fit: bool
+    """A limit beyond the context is cut (Responses) or refused (chat, completions)."""
+
+    def resolve(self, prompt_tokens: int, context_length: int, prompt_param: str) -> int:
+        """The limit for a prompt. Raises ``InvalidRequest`` (``context_length_exceeded``)."""
+        room = context_length - prompt_tokens
+        if room < 1:
+            raise InvalidRequest(
+                f"This prompt has {prompt_tokens} tokens and is longer than the model's context "
+                f"length of {context_length} tokens allows.",
+                code="context_length_exceeded",
+                param=prompt_param,
+            )
+        if self.tokens is None:
+            return room
+        if self.tokens > room and not self.cut_to_fit:
+            raise InvalidRequest(
+                f"{self.param} is too large: {self.tokens}. The model's context length is "
+                f"{context_length} tokens and the prompt has {prompt_tokens}.",
+                code="context_length_exceeded",
+                param=self.param,
+            )
+        return min(self.tokens, room)
+
+
+@attrs.define(kw_only=True)
+class RunPlan:
+    """One client request: P prompts of n choices each, numbered prompt-major."""
+
+    tail: str
+    """T: the tail of every public id of this request."""
+    model: ServedModel
+    prompts: Sequence[array[int]]
+    prompt_param: str
+    n: int = 1
+    limit: TokenLimit
+    sampling: Sampling
+    stop: tuple[str, ...] = ()
+    include_stop: bool = False
+    echo: Mapping[str, Any]
+    """What the log's first event says of the request; holds at least ``model``."""
+    answer: Answer
+
+    def check_capabilities(self) -> None:
+        """Raises ``InvalidRequest`` for the first option the model's engine does not have."""
+        for capability, param in self.sampling.required():
+            if capability not in self.model.info.capabilities:
+                raise InvalidRequest(
+                    f"`{param}` is not supported by the model `{self.model.id}`.",
+                    code="unsupported_parameter",
+                    param=param,
+                )

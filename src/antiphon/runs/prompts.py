@@ -1,0 +1,71 @@
+"""From a typed request to the token ids of its prompts, with the model's own means."""
+
+from __future__ import annotations
+
+from array import array
+from collections.abc import Sequence
+from typing import Any
+
+from antiphon.errors import InvalidRequest
+from antiphon.prompting.conversation import Message, chat_messages, response_messages
+from antiphon.requests.chat import ChatRequest
+from antiphon.requests.completions import CompletionRequest
+from antiphon.requests.generation import Effort, effort_variables
+from antiphon.requests.responses import ResponseRequest
+from antiphon.runs.catalogue import ServedModel
+
+
+def completion_prompts(model: ServedModel, request: CompletionRequest) -> list[array[int]]:
+    """One prompt per string or list of ids. Raises ``InvalidRequest``."""
+    return [
+        model.prompter.text(prompt, add_special_tokens=request.add_special_tokens)
+        if isinstance(prompt, str)
+        else model.prompter.ids(prompt)
+        for prompt in request.prompts
+    ]
+
+
+def chat_prompt(model: ServedModel, request: ChatRequest) -> array[int]:
+    """The conversation through the chat template. Raises ``InvalidRequest``."""
+    messages = chat_messages(request.messages)
+    return _render(model, request, messages, "messages", request.add_generation_prompt)
+
+
+def response_prompt(model: ServedModel, request: ResponseRequest) -> array[int]:
+    """Instructions and input items through the chat template. Raises ``InvalidRequest``."""
+    return _render(model, request, response_messages(request), "input", True)
+
+
+def check_tools(model: ServedModel, tools: Sequence[object]) -> None:
+    """Raises ``InvalidRequest`` when the model cannot be shown tools."""
+    if tools and not model.prompter.takes_tools:
+        raise InvalidRequest(
+            f"The model `{model.id}` cannot use tools on this server.",
+            code="unsupported_parameter",
+            param="tools",
+        )
+
+
+def effort_ignored(model: ServedModel, effort: Effort | None) -> bool:
+    """Whether the model's template knows no form of the reasoning effort that was asked for."""
+    names = effort_variables(effort).keys()
+    return bool(names) and not names & model.prompter.variables
+
+
+def _render(
+    model: ServedModel,
+    request: ChatRequest | ResponseRequest,
+    messages: Sequence[Message],
+    param: str,
+    add_generation_prompt: bool,
+) -> array[int]:
+    variables: dict[str, Any] = {
+        **effort_variables(request.effort),
+        **request.chat_template_kwargs,
+    }
+    try:
+        return model.prompter.chat(
+            messages, add_generation_prompt=add_generation_prompt, extra=variables
+        )
+    except InvalidRequest as refusal:
+        raise InvalidRequest(refusal.message, code=refusal.code, param=param) from None

@@ -1,0 +1,30 @@
+"""Engine errors as what a client may be told; the engine's own words go to the log."""
+
+from __future__ import annotations
+
+from antiphon.engines.port import EngineError
+from antiphon.errors import AntiphonError, EngineFailed, InvalidRequest, Unavailable
+
+
+def refusal(error: EngineError, prompt_param: str) -> AntiphonError:
+    """The HTTP error for a request that the engine refused before its first token."""
+    match error.code:
+        case "context_length_exceeded":
+            return InvalidRequest(
+                "The prompt is longer than the model's context length.",
+                code="context_length_exceeded",
+                param=prompt_param,
+            )
+        case "grammar_invalid":
+            return InvalidRequest(error.message, code="invalid_schema")
+        case "unsupported":
+            return InvalidRequest(error.message, code="unsupported_parameter")
+        case "engine_overloaded":
+            return Unavailable("The server is at its capacity. Try again soon.", code="overloaded")
+        case _:
+            return EngineFailed()
+
+
+def shutting_down() -> AntiphonError:
+    """The server ends while it still works for this request."""
+    return Unavailable("The server is shutting down.", code="shutting_down")

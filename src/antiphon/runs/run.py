@@ -1,0 +1,104 @@
+"""A run: the choices of one client request, their frames, and who waits for them.
+
+States and events live in the choices' machines; a run only knows whether it was taken by the
+engine (``opened``), whether it is over (``ended``), and the frames its projection has made so far.
+Frames are rendered once and kept, so that a slow or late reader catches up by index and nothing
+is queued twice. All methods run on the event loop's thread.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import anyio
+
+from antiphon.engines.port import StepFrame
+from antiphon.errors import AntiphonError, EngineFailed
+from antiphon.runs.choice import Choice
+from antiphon.runs.plan import RunPlan
+from responsory import EventLog
+from responsory.commands import Accept
+
+
+class Run:
+    """Made by ``Fanout.open``; advanced by it, one engine step at a time."""
+
+    def __init__(self, plan: RunPlan, choices: Sequence[Choice], created_at: int) -> None:
+        self.plan = plan
+        self.choices = choices
+        self.frames: list[bytes] = []
+        self._created_at = created_at
+        self._refusal: AntiphonError | None = None
+        self._failure: AntiphonError | None = None
+        self._opened = anyio.Event()
+        self._ended = anyio.Event()
+        self._changed = anyio.Event()
+
+    @property
+    def logs(self) -> list[EventLog]:
+        """One event log per choice, in index order."""
+        return [choice.log for choice in self.choices]
+
+    @property
+    def ended(self) -> bool:
+        """True once every choice is over, or the run was refused."""
+        return self._refusal is not None or all(choice.ended for choice in self.choices)
+
+    @property
+    def stream_ended(self) -> bool:
+        """True once ``frames`` holds the last frame there will be."""
+        return self.plan.answer.stream is None or self.plan.answer.stream.ended or self.ended
+
+    async def opened(self) -> None:
+        """Wait until the engine took every choice. Raises the refusal if it did not."""
+        await self._opened.wait()
+        if self._refusal is not None:
+            raise self._refusal
+
+    async def finished(self) -> None:
+        """Wait for the end. Raises the failure if the run failed."""
+        await self._ended.wait()
+        if self._failure is not None:
+            raise self._failure
+
+    async def changed(self) -> None:
+        """Wait for the next step that brought frames, or for the end."""
+        await self._changed.wait()
+
+    def accept(self, choice: Choice) -> None:
+        """The engine took one choice."""
+        choice.accept(Accept(id=self.plan.tail, created_at=self._created_at, echo=self.plan.echo))
+
+    def refuse(self, refusal: AntiphonError) -> None:
+        """The engine did not take a choice: there will be no answer at all."""
+        self._refusal = refusal
+
+    def advance(self, choice: Choice, frame: StepFrame, row: int, first: int, now: int) -> None:
+        """Take one row of a step."""
+        choice.advance(frame, row, first, now)
+
+    def fail(self, failure: AntiphonError | None = None) -> None:
+        """End every open choice as failed; the siblings of a failed choice fail with it."""
+        self._failure = failure or EngineFailed()
+        for choice in self.choices:
+            if choice.accepted:
+                choice.fail("server_error", self._failure.message)
+
+    def cancel(self) -> None:
+        """End every open choice as cancelled: nobody is there to read."""
+        for choice in self.choices:
+            choice.cancel()
+
+    def publish(self) -> None:
+        """Render what is new and wake whoever waits: once per step, whatever happened in it."""
+        projection = self.plan.answer.stream
+        if projection is not None:
+            for choice in self.choices:
+                if events := choice.drain():
+                    self.frames += projection.feed(choice.index, events)
+        if self._refusal is not None or all(choice.accepted for choice in self.choices):
+            self._opened.set()
+        if self.ended:
+            self._ended.set()
+        self._changed.set()
+        self._changed = anyio.Event()

@@ -1,0 +1,44 @@
+"""The engine requests of one call: n per prompt, sharing a group, aborted together."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+
+from antiphon.engines.port import EngineRequest
+from antiphon.runs.plan import RunPlan
+
+SEEDS = 2**64
+
+
+def engine_requests(
+    plan: RunPlan, next_key: Callable[[], int], arrival_ns: int
+) -> Iterator[EngineRequest]:
+    """One request per choice, in index order. Raises ``InvalidRequest`` for a prompt too long."""
+    info, sampling = plan.model.info, plan.sampling
+    group = next_key()
+    for index in range(len(plan.prompts) * plan.n):
+        prompt = plan.prompts[index // plan.n]
+        yield EngineRequest(
+            key=group if index == 0 else next_key(),
+            id=f"{plan.tail}-{index}",
+            group=group,
+            model=plan.model.id,
+            choice=index,
+            prompt=prompt,
+            max_tokens=plan.limit.resolve(len(prompt), info.context_length, plan.prompt_param),
+            min_tokens=sampling.min_tokens,
+            stop_ids=sampling.stop_ids,
+            ignore_eos=sampling.ignore_eos,
+            temperature=sampling.temperature,
+            top_p=sampling.top_p,
+            top_k=sampling.top_k,
+            min_p=sampling.min_p,
+            seed=(sampling.seed + index) % SEEDS,
+            presence=sampling.presence,
+            frequency=sampling.frequency,
+            repetition=sampling.repetition,
+            logit_bias=sampling.logit_bias,
+            allowed_ids=sampling.allowed_ids,
+            logprobs=sampling.logprobs,
+            arrival_ns=arrival_ns,
+        )

@@ -1,0 +1,1 @@
+"""From the socket to the route handler: Quart on Hypercorn, with what they get wrong put right."""

@@ -1,0 +1,94 @@
+"""The Quart side of the host: how a request's tasks end, and the response that streams events."""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+from collections.abc import AsyncIterator, Mapping
+from contextvars import ContextVar
+from typing import Protocol
+
+from hypercorn.typing import ASGIReceiveCallable, ASGISendCallable
+from quart import Response
+from quart.asgi import ASGIHTTPConnection, _handle_exception
+from quart.utils import raise_task_exceptions
+from quart.wrappers import Request
+
+EVENT_STREAM = "text/event-stream"
+
+
+class EventSource(Protocol):
+    """Where an event stream's bytes come from; ``aclose`` is idempotent."""
+
+    def __aiter__(self) -> AsyncIterator[bytes]: ...
+
+    async def aclose(self) -> None: ...
+
+
+_unsent: ContextVar[list[EventSource]] = ContextVar("antiphon_event_sources")
+
+
+class EventStreamResponse(Response):
+    """Server-sent events from ``source``: a response without a time limit.
+
+    ``source`` is closed when the response ends, whichever way it ends, and also when the client
+    has gone before the response was begun.
+    """
+
+    def __init__(self, source: EventSource, headers: Mapping[str, str] | None = None) -> None:
+        super().__init__(
+            source,
+            headers={
+                "cache-control": "no-cache",
+                # Asks a buffering proxy to let every event through as it comes.
+                "x-accel-buffering": "no",
+                **(headers or {}),
+            },
+            content_type=f"{EVENT_STREAM}; charset=utf-8",
+        )
+        self.timeout = None
+        sources = _unsent.get(None)
+        if sources is not None:
+            sources.append(source)
+
+
+class AntiphonHTTPConnection(ASGIHTTPConnection):
+    """Quart's ASGI HTTP connection, for ``app.asgi_http_class``.
+
+    Whatever ends the ASGI call ends the request: both inner tasks are cancelled and awaited, where
+    Quart leaves them running when the call itself is cancelled.
+    """
+
+    async def __call__(self, receive: ASGIReceiveCallable, send: ASGISendCallable) -> None:
+        request = self._create_request_from_scope(send)
+        receiver = asyncio.ensure_future(self.handle_messages(request, receive))
+        handler = asyncio.ensure_future(self.handle_request(request, send))
+        tasks = {receiver, handler}
+        try:
+            await asyncio.wait(tasks, return_when=asyncio.FIRST_COMPLETED)
+        finally:
+            for task in tasks:
+                task.cancel()
+            await asyncio.gather(*tasks, return_exceptions=True)
+        raise_task_exceptions(tasks)
+
+    async def handle_request(self, request: Request, send: ASGISendCallable) -> None:
+        """Answer. An event stream has no time limit, whichever response class carries it."""
+        sources: list[EventSource] = []
+        _unsent.set(sources)
+        try:
+            try:
+                response = await self.app.handle_request(request)
+            except Exception as error:
+                response = await _handle_exception(self.app, error)
+            timeout: float | None = self.app.config["RESPONSE_TIMEOUT"]
+            if response.mimetype == EVENT_STREAM:
+                timeout = None
+            elif isinstance(response, Response) and response.timeout is not Ellipsis:
+                timeout = response.timeout
+            # The host sees a response that did not end, and resets it.
+            with contextlib.suppress(TimeoutError):
+                await asyncio.wait_for(self._send_response(send, response), timeout)
+        finally:
+            for source in sources:
+                await source.aclose()

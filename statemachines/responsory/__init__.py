@@ -1,0 +1,24 @@
+"""The lifecycle of an LLM response: commands in, events out, one table in between.
+
+Sans-I/O, clock-free, attrs only. ``Response`` is the machine, ``EventLog`` its log;
+``responsory.segments`` turns an engine's text into commands, and ``responsory.projections`` turns
+events into what clients of the Responses, Chat Completions and Completions APIs see.
+"""
+
+from __future__ import annotations
+
+from responsory.errors import IllegalTransition
+from responsory.log import EventLog
+from responsory.response import Response
+from responsory.states import State
+from responsory.values import Logprob, TopLogprob, Usage
+
+__all__ = [
+    "EventLog",
+    "IllegalTransition",
+    "Logprob",
+    "Response",
+    "State",
+    "TopLogprob",
+    "Usage",
+]

@@ -1,0 +1,268 @@
+"""What each command gives in each state: the whole table, and the only place that decides.
+
+A handler is pure: it reads the machine and returns the events of one atomic group. Sequence numbers
+go on from ``machine.seq``. The *close cascade* is the Done event of the open part, PartDone (calls
+have no part), ItemDone, always in this order.
+
+Text commands that carry nothing, neither text nor logprobs, give no event: an empty delta is never
+sent.
+"""
+# ruff: noqa: ARG001  # every handler has the same two parameters
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from responsory import events as ev
+from responsory.commands import (
+    Accept,
+    CallClosed,
+    CallInput,
+    CallOpened,
+    Cancel,
+    Fail,
+    Finish,
+    Reasoning,
+    Refusal,
+    Start,
+    Text,
+)
+from responsory.events import Event
+from responsory.states import CALLS, EVERY, MESSAGES, OPEN, REASONINGS, TERMINAL, State
+from responsory.table import Table
+from responsory.values import ItemStatus, ItemType, Phase
+
+if TYPE_CHECKING:
+    from responsory.response import Response
+
+TABLE: Table[Response] = Table()
+on = TABLE.on
+refuse = TABLE.refuse
+
+NEW, QUEUED, IDLE = frozenset({State.NEW}), frozenset({State.QUEUED}), frozenset({State.IDLE})
+RUNNING = IDLE | OPEN
+IN_TEXT = frozenset({State.MESSAGE_TEXT})
+IN_REFUSAL = frozenset({State.MESSAGE_REFUSAL})
+IN_REASONING = frozenset({State.REASONING_TEXT})
+
+CALL_TYPE: dict[str, ItemType] = {"function": "function_call", "custom": "custom_tool_call"}
+
+
+def _close_part(m: Response) -> list[Event]:
+    """The end of the open part, or of the open call's input."""
+    seq, item, part, text = m.seq, m.items - 1, m.parts - 1, "".join(m.text)
+    if m.state is State.MESSAGE_TEXT:
+        return [
+            ev.TextDone(seq, item, part, text, tuple(m.logprobs)),
+            ev.PartDone(seq + 1, item, part),
+        ]
+    if m.state is State.MESSAGE_REFUSAL:
+        return [ev.RefusalDone(seq, item, part, text), ev.PartDone(seq + 1, item, part)]
+    if m.state is State.REASONING_TEXT:
+        return [ev.ReasoningDone(seq, item, part, text), ev.PartDone(seq + 1, item, part)]
+    if m.state in CALLS:
+        return [ev.InputDone(seq, item, text)]
+    return []
+
+
+def _close(m: Response, status: ItemStatus) -> list[Event]:
+    """The close cascade; nothing when no item is open."""
+    if m.state not in OPEN:
+        return []
+    group = _close_part(m)
+    return [*group, ev.ItemDone(m.seq + len(group), m.items - 1, status)]
+
+
+def _next_part(m: Response, command: Text | Refusal | Reasoning) -> list[Event]:
+    """Close the open part, if any; open the next one of the same item with its first delta."""
+    group = _close_part(m)
+    return _part(group, m.seq + len(group), m.items - 1, m.parts, command)
+
+
+def _next_item(
+    m: Response, command: Text | Refusal | Reasoning, phase: Phase | None
+) -> list[Event]:
+    """Close the open item, if any; open the next one with its first part and delta."""
+    group = _close(m, "completed")
+    seq = m.seq + len(group)
+    kind: ItemType = "reasoning" if type(command) is Reasoning else "message"
+    group.append(ev.ItemAdded(seq, m.items, kind, phase))
+    return _part(group, seq + 1, m.items, 0, command)
+
+
+def _part(
+    group: list[Event], seq: int, item: int, part: int, command: Text | Refusal | Reasoning
+) -> list[Event]:
+    """Append PartAdded and the first delta to ``group``."""
+    if isinstance(command, Text):
+        group.append(ev.PartAdded(seq, item, part, "output_text"))
+        group.append(ev.TextDelta(seq + 1, item, part, command.text, command.logprobs))
+    elif isinstance(command, Refusal):
+        group.append(ev.PartAdded(seq, item, part, "refusal"))
+        group.append(ev.RefusalDelta(seq + 1, item, part, command.text))
+    else:
+        group.append(ev.PartAdded(seq, item, part, "reasoning_text"))
+        group.append(ev.ReasoningDelta(seq + 1, item, part, command.text))
+    return group
+
+
+def _empty_message(m: Response, status: ItemStatus) -> list[Event]:
+    """An answer of no tokens is one message with one empty part, so that output[0] exists."""
+    seq, item = m.seq, m.items
+    return [
+        ev.ItemAdded(seq, item, "message"),
+        ev.PartAdded(seq + 1, item, 0, "output_text"),
+        ev.TextDone(seq + 2, item, 0, ""),
+        ev.PartDone(seq + 3, item, 0),
+        ev.ItemDone(seq + 4, item, status),
+    ]
+
+
+# --- acceptance ---------------------------------------------------------------------------------
+
+
+@on(NEW, Accept)
+def accept(m: Response, command: Accept) -> list[Event]:
+    created = ev.Created(
+        m.seq, command.id, command.created_at, command.background, dict(command.echo)
+    )
+    return [created, ev.Queued(m.seq + 1) if command.background else ev.InProgress(m.seq + 1)]
+
+
+@on(QUEUED, Start)
+def start(m: Response, command: Start) -> list[Event]:
+    return [ev.InProgress(m.seq)]
+
+
+refuse(EVERY - NEW, Accept)
+refuse(EVERY - QUEUED, Start)
+
+
+# --- text, refusal, reasoning -------------------------------------------------------------------
+
+
+@on(IN_TEXT, Text)
+def text_goes_on(m: Response, command: Text) -> list[Event]:
+    if command.phase != m.phase:
+        return text_opens_message(m, command)
+    if not command.text and not command.logprobs:
+        return []
+    return [ev.TextDelta(m.seq, m.items - 1, m.parts - 1, command.text, command.logprobs)]
+
+
+@on(MESSAGES - IN_TEXT, Text)
+def text_opens_part(m: Response, command: Text) -> list[Event]:
+    if command.phase != m.phase:
+        return text_opens_message(m, command)
+    return _next_part(m, command) if command.text or command.logprobs else []
+
+
+@on(RUNNING - MESSAGES, Text)
+def text_opens_message(m: Response, command: Text) -> list[Event]:
+    return _next_item(m, command, command.phase) if command.text or command.logprobs else []
+
+
+@on(IN_REFUSAL, Refusal)
+def refusal_goes_on(m: Response, command: Refusal) -> list[Event]:
+    if not command.text:
+        return []
+    return [ev.RefusalDelta(m.seq, m.items - 1, m.parts - 1, command.text)]
+
+
+@on(MESSAGES - IN_REFUSAL, Refusal)
+def refusal_opens_part(m: Response, command: Refusal) -> list[Event]:
+    return _next_part(m, command) if command.text else []
+
+
+@on(RUNNING - MESSAGES, Refusal)
+def refusal_opens_message(m: Response, command: Refusal) -> list[Event]:
+    return _next_item(m, command, None) if command.text else []
+
+
+@on(IN_REASONING, Reasoning)
+def reasoning_goes_on(m: Response, command: Reasoning) -> list[Event]:
+    if not command.text:
+        return []
+    return [ev.ReasoningDelta(m.seq, m.items - 1, m.parts - 1, command.text)]
+
+
+@on(REASONINGS - IN_REASONING, Reasoning)
+def reasoning_opens_part(m: Response, command: Reasoning) -> list[Event]:
+    return _next_part(m, command) if command.text else []
+
+
+@on(RUNNING - REASONINGS, Reasoning)
+def reasoning_opens_item(m: Response, command: Reasoning) -> list[Event]:
+    return _next_item(m, command, None) if command.text else []
+
+
+refuse(EVERY - RUNNING, Text, Refusal, Reasoning)
+
+
+# --- calls --------------------------------------------------------------------------------------
+
+
+@on(RUNNING, CallOpened)
+def call_opens(m: Response, command: CallOpened) -> list[Event]:
+    group = _close(m, "completed")
+    seq, kind = m.seq + len(group), CALL_TYPE[command.kind]
+    return [*group, ev.ItemAdded(seq, m.items, kind, None, command.name, command.call_id)]
+
+
+@on(CALLS, CallInput)
+def call_input(m: Response, command: CallInput) -> list[Event]:
+    return [ev.InputDelta(m.seq, m.items - 1, command.text)] if command.text else []
+
+
+@on(CALLS, CallClosed)
+def call_closes(m: Response, command: CallClosed) -> list[Event]:
+    return _close(m, "completed")
+
+
+refuse(EVERY - RUNNING, CallOpened)
+refuse(EVERY - CALLS, CallInput, CallClosed)
+
+
+# --- endings ------------------------------------------------------------------------------------
+
+
+@on(RUNNING, Finish)
+def finish(m: Response, command: Finish) -> list[Event]:
+    status: ItemStatus = "completed" if command.reason == "stop" else "incomplete"
+    group = _close(m, status) if m.items else _empty_message(m, status)
+    seq, usage, stop = m.seq + len(group), command.usage, command.stop
+    if command.reason == "stop":
+        return [*group, ev.Completed(seq, usage, command.completed_at, stop)]
+    if command.reason == "length":
+        return [*group, ev.Incomplete(seq, usage, "max_output_tokens", stop)]
+    return [*group, ev.Incomplete(seq, usage, "content_filter", stop)]
+
+
+@on(QUEUED | RUNNING, Fail)
+def fail(m: Response, command: Fail) -> list[Event]:
+    group = _close(m, "incomplete")
+    seq = m.seq + len(group)
+    return [
+        *group,
+        ev.Errored(seq, command.code, command.message),
+        ev.Failed(seq + 1, command.usage, command.code, command.message),
+    ]
+
+
+@on(QUEUED | RUNNING, Cancel)
+def cancel(m: Response, command: Cancel) -> list[Event]:
+    group = _close(m, "incomplete")
+    return [*group, ev.Cancelled(m.seq + len(group), command.usage)]
+
+
+@on(TERMINAL, Cancel)
+def cancel_too_late(m: Response, command: Cancel) -> list[Event]:
+    """A second cancel, or one that lost the race against the end, changes nothing."""
+    return []
+
+
+refuse(EVERY - RUNNING, Finish)
+refuse(EVERY - QUEUED - RUNNING, Fail)
+refuse(NEW, Cancel)
+
+ROWS = TABLE.rows()

@@ -1,0 +1,87 @@
+"""Requests and engines for tests on tiny models."""
+
+from __future__ import annotations
+
+from array import array
+from collections.abc import AsyncIterator, Sequence
+from contextlib import asynccontextmanager
+from typing import Any
+
+import torch
+from engines.frame_watch import FrameWatch
+from engines.torch.reference import Array
+
+from antiphon.engines.port import EngineRequest
+from antiphon.engines.torch import TorchEngine
+from antiphon.engines.torch.batch import attention_groups, build_batch
+from antiphon.engines.torch.inbox import Inbox
+from antiphon.engines.torch.load import load
+from antiphon.engines.torch.loop import EngineLoop
+from antiphon.engines.torch.options import EngineOptions
+from antiphon.engines.torch.pages import PagePool
+from antiphon.engines.torch.runner import Runner
+from antiphon.engines.torch.scheduler import Chunk
+from antiphon.engines.torch.sequence import Sequence as EngineSequence
+from antiphon.models.files import ModelFiles
+
+
+def a_request(key: int, prompt: Sequence[int] = (5, 7, 11), **changes: Any) -> EngineRequest:
+    """A request of 8 tokens that only its length ends."""
+    settings: dict[str, Any] = {
+        "id": f"{key}-0",
+        "group": key,
+        "model": "tiny",
+        "max_tokens": 8,
+        "ignore_eos": True,
+    }
+    return EngineRequest(key=key, prompt=array("I", prompt), **(settings | changes))
+
+
+def loaded(files: ModelFiles, **settings: Any) -> EngineLoop:
+    """An engine that no thread runs, in float32 unless told."""
+    options = {"dtype": "float32", "device": "cpu", "kv_bytes": 2**22} | settings
+    return load(EngineOptions(files=files, **options), Inbox(), lambda frame: None)
+
+
+def engine_logits(engine: EngineLoop, ids: Sequence[int], chunks: Sequence[int]) -> Array:
+    """[len(ids), vocab]: the sequence read in chunks of the given lengths through the cache."""
+    runner = engine.runner
+    assert isinstance(runner, Runner)
+    pool = PagePool(engine.info.kv_pages)
+    table = pool.promise(len(ids))
+    assert table is not None
+    # Pages out of order: an engine that confuses a page with its place is found out.
+    table.pages.extend(range(len(ids) // 16, -1, -1))
+    sequence = EngineSequence.of(a_request(1, ids), engine.info.context_length, frozenset())
+    sequence.table = table
+    rows, config = [], runner.decoder.config
+    assert sum(chunks) == len(ids)
+    for count in chunks:
+        groups = attention_groups([Chunk(sequence, sequence.cached, count)])
+        batch = build_batch(
+            groups,
+            heads_per_key=config.heads // config.kv_heads,
+            padding_page=runner.cache.padding_page,
+            dtype=runner.decoder.weights.embedding.dtype,
+            device=torch.device("cpu"),
+        )
+        batch.drawing = torch.arange(count)
+        with torch.inference_mode():
+            rows.append(runner.decoder(batch, runner.cache))
+        sequence.cached += count
+    result: Array = torch.cat(rows).double().numpy()
+    return result
+
+
+@asynccontextmanager
+async def running(
+    files: ModelFiles, **settings: Any
+) -> AsyncIterator[tuple[TorchEngine, FrameWatch]]:
+    """A started engine in float32 and the reader of its frames."""
+    engine = TorchEngine(files, **({"dtype": "float32", "device": "cpu"} | settings))
+    await engine.start()
+    watch = FrameWatch(engine.frames())
+    yield engine, watch
+    await engine.stop(0)
+    if not watch.ended:
+        await watch.end()

@@ -1,0 +1,39 @@
+"""The torch engine keeps the port's contract."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import pytest
+from engines.contract import EngineContract, EngineRig
+from engines.torch.harness import a_request
+
+from antiphon.engines.torch import TorchEngine
+from antiphon.engines.torch.drawn import DrawnToken
+from antiphon.engines.torch.scheduler import Chunk
+from antiphon.models.files import ModelFiles
+
+
+class BrokenRunner:
+    """A model that fails."""
+
+    def run(self, chunks: Sequence[Chunk]) -> dict[int, DrawnToken]:
+        raise RuntimeError("the device is gone")
+
+
+class TestTorchContract(EngineContract):
+    @pytest.fixture
+    def rig(self, tiny: ModelFiles) -> EngineRig:
+        engine = TorchEngine(tiny, device="cpu", dtype="float32")
+
+        def kill() -> None:
+            assert engine._engine is not None
+            engine._engine.runner = BrokenRunner()
+
+        return EngineRig(
+            port=engine,
+            short=lambda key: a_request(key, seed=3),
+            endless=lambda key: a_request(key, max_tokens=100_000),
+            over_long=lambda key: a_request(key, [1] * 2048),
+            kill=kill,
+        )
