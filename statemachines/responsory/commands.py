@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from typing import Literal
+from typing import TYPE_CHECKING, Literal
 
 import attrs
 
 from responsory.immutable import immutable
-from responsory.values import JSON, Logprob, Phase, Usage
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    from responsory.values import JSON, Logprob, Phase, Usage
 
 
 class Command:

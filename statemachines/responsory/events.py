@@ -7,11 +7,14 @@ from them (``responsory.ids``).
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from typing import ClassVar, Literal
+from typing import TYPE_CHECKING, ClassVar, Literal
 
 from responsory.immutable import immutable
-from responsory.values import JSON, ItemStatus, ItemType, Logprob, PartType, Phase, Usage
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    from responsory.values import JSON, ItemStatus, ItemType, Logprob, PartType, Phase, Usage
 
 
 @immutable

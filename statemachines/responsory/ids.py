@@ -3,7 +3,10 @@ from the final one, because neither is stored."""
 
 from __future__ import annotations
 
-from responsory.values import ItemType
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from responsory.values import ItemType
 
 ITEM_PREFIX: dict[ItemType, str] = {
     "message": "msg",

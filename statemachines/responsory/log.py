@@ -8,12 +8,14 @@ says so in its header, and can no longer be streamed from the start.
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping
-from typing import overload
+from typing import TYPE_CHECKING, overload
 
 from responsory.errors import LogError
 from responsory.events import DELTAS, ENDINGS, Event
 from responsory.rows import from_row, to_row
-from responsory.values import JSON
+
+if TYPE_CHECKING:
+    from responsory.values import JSON
 
 FORMAT = 1
 """Version of the row format."""

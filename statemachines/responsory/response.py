@@ -8,15 +8,19 @@ made here: time and id come with Accept and Finish.
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from typing import TYPE_CHECKING
 
 from responsory.commands import CLIENT_COMMANDS, COMMANDS, Command
 from responsory.errors import IllegalTransition, LogError
-from responsory.events import Event
 from responsory.moves import MOVES
 from responsory.states import State
 from responsory.transitions import ROWS
-from responsory.values import Logprob, Phase
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable
+
+    from responsory.events import Event
+    from responsory.values import Logprob, Phase
 
 
 class Response:

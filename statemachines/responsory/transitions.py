@@ -27,13 +27,13 @@ from responsory.commands import (
     Start,
     Text,
 )
-from responsory.events import Event
 from responsory.states import CALLS, EVERY, MESSAGES, OPEN, REASONINGS, TERMINAL, State
 from responsory.table import Table
-from responsory.values import ItemStatus, ItemType, Phase
 
 if TYPE_CHECKING:
+    from responsory.events import Event
     from responsory.response import Response
+    from responsory.values import ItemStatus, ItemType, Phase
 
 TABLE: Table[Response] = Table()
 on = TABLE.on

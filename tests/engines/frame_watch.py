@@ -40,7 +40,8 @@ class FrameWatch:
 
     frames: AsyncIterator[StepFrame]
     stories: dict[int, Story] = attrs.field(factory=dict)
-    last_step: int = -1
+    log: list[StepFrame] = attrs.field(factory=list)
+    """Every frame read."""
     ended: bool = False
 
     def __getitem__(self, key: int) -> Story:
@@ -75,8 +76,8 @@ class FrameWatch:
 
     def read(self, frame: StepFrame) -> None:
         """Check the columns and book every row."""
-        assert frame.step > self.last_step, "frames are in step order"
-        self.last_step = frame.step
+        assert not self.log or frame.step > self.log[-1].step, "frames are in step order"
+        self.log.append(frame)
         check_columns(frame)
         offset = 0
         for row, key in enumerate(frame.key):

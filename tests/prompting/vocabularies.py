@@ -15,8 +15,10 @@ from antiphon.models.files import ModelFiles
 
 CONTROLS = ("<|endoftext|>", "<|im_start|>", "<|im_end|>")
 CHATML = (
-    "{% for m in messages %}{{ '<|im_start|>' + m['role'] + '\\n' + m['content'] + '<|im_end|>\\n' }}"
-    "{% endfor %}{% if add_generation_prompt %}{{ '<|im_start|>assistant\\n' }}{% endif %}"
+    "{% for m in messages %}"
+    "{{ '<|im_start|>' + m['role'] + '\\n' + m['content'] + '<|im_end|>\\n' }}"
+    "{% endfor %}"
+    "{% if add_generation_prompt %}{{ '<|im_start|>assistant\\n' }}{% endif %}"
 )
 HOSTILE = (
     "plain words, and  double  spaces ",
@@ -42,6 +44,7 @@ _CORPUS = [
     "A system message, a user message and an assistant message walk into a bar.",
     "def main():\n    return [1, 2, 3]\n",
     "don't we'll they've I'm 你好世界 здравствуй мир שלום",
+    "<|a|> <|b|> <|c|> <|d|>",
     "im_end im_start endoftext system user assistant s> <s </s",
 ] * 4
 
@@ -155,8 +158,10 @@ def write_gguf(
     writer.add_token_types(kinds)
     writer.add_token_merges([" ".join(pair) for pair in spec["model"]["merges"]])
     for key, value in ids.items():
-        add = writer.add_bool if isinstance(value, bool) else writer.add_uint32
-        add(f"tokenizer.ggml.{key}", value)
+        if isinstance(value, bool):
+            writer.add_bool(f"tokenizer.ggml.{key}", value)
+        else:
+            writer.add_uint32(f"tokenizer.ggml.{key}", value)
     if template is not None:
         writer.add_chat_template(template)
     writer.write_header_to_file()

@@ -4,7 +4,7 @@ bodies, and the cut of the text does not matter."""
 from __future__ import annotations
 
 import json
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from hypothesis import given
 from hypothesis import strategies as st
@@ -24,7 +24,9 @@ from responsory.projections import (
 from responsory.response import Response
 from responsory.testing import check_log, fold_chat, fold_completions, fold_responses
 from responsory.testing.strategies import accepts, bodies, commands, endings, logs, splits
-from responsory.values import Logprob
+
+if TYPE_CHECKING:
+    from responsory.values import Logprob
 
 
 @given(st.lists(commands, max_size=15))

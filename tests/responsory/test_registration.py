@@ -4,15 +4,18 @@ from __future__ import annotations
 
 import ast
 import inspect
+from typing import TYPE_CHECKING
 
 import pytest
 
 from responsory import transitions
 from responsory.commands import COMMANDS, Cancel, Start, Text
 from responsory.errors import TableError
-from responsory.events import Event
 from responsory.states import EVERY, State
 from responsory.table import Table
+
+if TYPE_CHECKING:
+    from responsory.events import Event
 
 SOURCE = ast.parse(inspect.getsource(transitions))
 NEW = frozenset({State.NEW})

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+import itertools
+from typing import TYPE_CHECKING
 
 import pytest
 from hypothesis import example, given
@@ -12,6 +13,9 @@ from responsory.commands import Text
 from responsory.segments import PLAIN, Piece, Segmenter
 from responsory.testing.strategies import splits
 from responsory.values import Logprob
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
 
 
 def token(text: str, value: float = -0.5, data: bytes | None = None) -> Logprob:
@@ -238,7 +242,7 @@ def test_grouping_of_tokens_into_pieces_and_steps_does_not_matter(
     text, stop, _ = made
     raw = text.encode()
     borders = sorted(data.draw(st.sets(st.integers(0, len(raw)), max_size=8)) | {0, len(raw)})
-    tokens = [raw[start:end] for start, end in zip(borders, borders[1:], strict=False)]
+    tokens = [raw[start:end] for start, end in itertools.pairwise(borders)]
 
     def pieces_of(groups: list[int]) -> list[Piece]:
         pieces, done, at = [], 0, 0
@@ -246,9 +250,7 @@ def test_grouping_of_tokens_into_pieces_and_steps_does_not_matter(
             group = tokens[at : at + size]
             at += size
             final = len(b"".join(tokens[:at]).decode(errors="ignore"))
-            entries = tuple(token("?", -float(at), part) for part in group)
             named = tuple(Logprob("?", -float(at - size + k), part) for k, part in enumerate(group))
-            assert len(entries) == len(named)
             pieces.append(Piece(text[done:final], tuple(range(size)), named))
             done = final
         return pieces

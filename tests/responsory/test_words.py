@@ -1,4 +1,4 @@
-"""All words of commands up to a length, breadth first; and logs that no machine can have written."""
+"""All words of commands up to a length, breadth first; and logs that no machine can have made."""
 
 from __future__ import annotations
 

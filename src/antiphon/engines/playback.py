@@ -63,7 +63,7 @@ class Playback:
         self._position += 1
         self._tokens += len(step.ids)
         finish = Finish.NONE
-        if len(step.ids) >= room:
+        if len(step.ids) > room or (len(step.ids) == room and not self._token_goes_on):
             step, finish = self._cut(step, room), Finish.LENGTH
         elif self._ends_with_last_step and self._position == len(self._steps):
             finish = self.choice.finish
@@ -77,6 +77,11 @@ class Playback:
             logprobs=None if spelling is None else [token.logprob for token in spelling],
         )
         return finish is not Finish.NONE
+
+    @property
+    def _token_goes_on(self) -> bool:
+        """Whether the next step holds only more text of the last token."""
+        return self._position < len(self._steps) and not self._steps[self._position].ids
 
     @property
     def _ends_with_last_step(self) -> bool:

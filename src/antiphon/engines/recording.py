@@ -30,7 +30,10 @@ NO_FINISH = EngineError(
 
 @attrs.define(kw_only=True)
 class RecordedChoice:
-    """One choice of a recording: its steps that hold tokens, in order, and its end."""
+    """One choice of a recording: its steps that hold tokens or text, in order, and its end.
+
+    A step of text without ids goes on with the text of the last token before it.
+    """
 
     steps: list[StepRow] = attrs.field(factory=list)
     end_ms: float = 0
@@ -128,9 +131,9 @@ class _Choices:
         if row.ms < choice.end_ms:
             raise ValueError(f"time goes backwards, from {choice.end_ms} to {row.ms} ms")
         choice.end_ms = row.ms
-        if not row.ids:
+        if not row.ids and not row.text:
             return
-        if choice.steps and choice.spelled != (row.spelling is not None):
+        if row.ids and choice.steps and choice.spelled != (row.spelling is not None):
             raise ValueError(f"choice {row.choice} has logprobs on some of its steps only")
         choice.steps.append(row)
 

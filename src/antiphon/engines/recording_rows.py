@@ -157,8 +157,6 @@ def _step(
     if tokenizer == "bytes" and text is not None:
         raise ValueError("text must be null where the tokenizer is bytes")
     said = None if tokenizer == "bytes" else _text(text, "text")
-    if said and not tokens:
-        raise ValueError("a step without ids cannot have text")
     spelling = None
     if logprobs is not None:
         if not isinstance(logprobs, list) or len(logprobs) != len(tokens):

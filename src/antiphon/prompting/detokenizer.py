@@ -13,6 +13,9 @@ from collections.abc import Sequence
 
 _new_decoder = codecs.getincrementaldecoder("utf-8")
 
+# Python's decoder waits for the third byte of a surrogate, though none is valid in UTF-8.
+_SURROGATE_STARTS = frozenset(bytes([0xED, second]) for second in range(0xA0, 0xC0))
+
 
 class Detokenizer:
     """The text of one sequence. Not shared: it remembers the start of an unfinished character.
@@ -21,20 +24,26 @@ class Detokenizer:
     an id beyond the table (a model's output layer may be wider than its vocabulary).
     """
 
-    __slots__ = ("_decode", "_hidden", "token_bytes")
+    __slots__ = ("_decoder", "_hidden", "token_bytes")
 
     def __init__(self, token_bytes: Sequence[bytes], hidden: frozenset[int] = frozenset()) -> None:
         self.token_bytes = token_bytes
         self._hidden = hidden
-        self._decode = _new_decoder("replace").decode
+        self._decoder = _new_decoder("replace")
 
     def feed(self, token: int) -> str:
         """The text that this token completes: may be empty, may hold an earlier token's bytes."""
-        return "" if token in self._hidden else self._decode(self.bytes_of(token))
+        if token in self._hidden:
+            return ""
+        data = self.bytes_of(token)
+        text = self._decoder.decode(data)
+        if data and data[-1] >= 0xA0 and self._decoder.getstate()[0] in _SURROGATE_STARTS:
+            text += self.flush()
+        return text
 
     def flush(self) -> str:
         """End the sequence: an unfinished character comes out as exactly one U+FFFD."""
-        return self._decode(b"", True)
+        return self._decoder.decode(b"", True)
 
     def bytes_of(self, token: int) -> bytes:
         """A token's own bytes, hidden or not; none for an id beyond the table."""

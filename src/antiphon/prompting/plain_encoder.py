@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from functools import cached_property
 
 import tokenizers
@@ -27,19 +26,25 @@ class PlainEncoder:
 
         Raises ``InvalidRequest`` if the vocabulary has no other way to spell the text.
         """
-        encoder = self._marking if at_start or self._marks_every_section else self._unmarked
-        ids = _ids(encoder, text)
+        marked = at_start or self._marks_every_section
+        return self._encode(text, self._marking if marked else self._unmarked)
+
+    def _encode(self, text: str, encoder: tokenizers.Tokenizer) -> list[int]:
+        encoding = encoder.encode(text, add_special_tokens=False)
+        ids: list[int] = encoding.ids
         if self._controls.ids.isdisjoint(ids):
             return ids
-        # Some vocabularies hold a control token's text as an ordinary piece, or have merges that
-        # lead to it. Cut behind its first character, the piece cannot form.
-        first, *others = self._cut(text)
-        ids = _ids(encoder, first)
-        for piece in others:
-            ids += _ids(self._unmarked, piece)
-        if self._controls.ids.isdisjoint(ids):
-            return ids
-        raise InvalidRequest("The text cannot be told from one of the model's control tokens.")
+        # Some vocabularies hold a control token's text as an ordinary piece, have merges that lead
+        # to it, or compose it from other characters: cut inside, the piece cannot form.
+        start, end = next(
+            span
+            for token, span in zip(ids, encoding.offsets, strict=True)
+            if token in self._controls.ids
+        )
+        if end - start < 2:
+            raise InvalidRequest("The text cannot be told from one of the model's control tokens.")
+        before, after = text[: start + 1], text[start + 1 :]
+        return self._encode(before, encoder) + self._encode(after, self._unmarked)
 
     @cached_property
     def _marks_every_section(self) -> bool:
@@ -52,18 +57,6 @@ class PlainEncoder:
     @cached_property
     def _unmarked(self) -> tokenizers.Tokenizer:
         return _ignoring_control_tokens(start_marks.without_marks(self._encoder.to_str()))
-
-    def _cut(self, text: str) -> Iterator[str]:
-        start = 0
-        for match in self._controls.pattern.finditer(text):
-            yield text[start : match.start() + 1]
-            start = match.start() + 1
-        yield text[start:]
-
-
-def _ids(encoder: tokenizers.Tokenizer, text: str) -> list[int]:
-    ids: list[int] = encoder.encode(text, add_special_tokens=False).ids
-    return ids
 
 
 def _ignoring_control_tokens(tokenizer_json: str) -> tokenizers.Tokenizer:

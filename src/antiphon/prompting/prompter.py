@@ -10,14 +10,25 @@ from collections.abc import Mapping, Sequence
 from typing import Any, Literal, Protocol
 
 from antiphon.errors import InvalidRequest
+from antiphon.models.files import ModelFiles
 from antiphon.prompting.control_text import ControlText
 from antiphon.prompting.detokenizer import Detokenizer
-from antiphon.prompting.template import ChatTemplate, Message
-from antiphon.prompting.tokenizer import Tokenizer
+from antiphon.prompting.template import ChatTemplate, Message, load_template
+from antiphon.prompting.tokenizer import Tokenizer, load_tokenizer
 
 
 class Prompter(Protocol):
     """Prompts of one model. Stateless between calls; may be called from worker threads."""
+
+    @property
+    def takes_tools(self) -> bool:
+        """Whether tools can be declared to the model."""
+        ...
+
+    @property
+    def variables(self) -> frozenset[str]:
+        """The variables that its chat template reads."""
+        ...
 
     def chat(
         self,
@@ -63,6 +74,20 @@ class TextPrompter:
         self._tokenizer = tokenizer
         self._template = template
         self._control_text = ControlText(tokenizer)
+
+    @classmethod
+    def load(cls, files: ModelFiles) -> TextPrompter:
+        """Vocabulary and template of a model. Raises ``StartupError``."""
+        return cls(load_tokenizer(files), load_template(files))
+
+    @property
+    def takes_tools(self) -> bool:
+        # No format of calls is recognised in a model's output yet.
+        return False
+
+    @property
+    def variables(self) -> frozenset[str]:
+        return frozenset() if self._template is None else self._template.names
 
     def chat(
         self,
@@ -124,6 +149,14 @@ class ReplayPrompter:
         self._prompt_tokens = prompt_tokens
         self._ids_are_bytes = tokenizer == "bytes"
 
+    @property
+    def takes_tools(self) -> bool:
+        return True
+
+    @property
+    def variables(self) -> frozenset[str]:
+        return frozenset()
+
     def chat(self, *_conversation: Any, **_options: Any) -> array[int]:
         return self._recorded()
 
@@ -155,7 +188,7 @@ def _checked(tokens: Sequence[int], vocab_size: int) -> array[int]:
             raise InvalidRequest(
                 f"There is no token {token}: ids run from 0 to {vocab_size - 1}.", param="prompt"
             )
-    return array("I", tokens)
+    return array("I", iter(tokens))  # array("I", bytes) would read them as raw memory
 
 
 def _text(tokens: Sequence[int], table: Sequence[bytes]) -> str:

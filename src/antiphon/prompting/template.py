@@ -6,7 +6,7 @@ from collections.abc import Callable, Mapping, Sequence
 from datetime import datetime
 from typing import Any, Literal
 
-from jinja2 import TemplateError, TemplateSyntaxError
+from jinja2 import TemplateError, TemplateSyntaxError, meta
 
 from antiphon.errors import InvalidRequest, StartupError
 from antiphon.models.files import ModelFiles
@@ -39,11 +39,14 @@ class ChatTemplate:
     ) -> None:
         self.source = source
         self._variables = dict(variables or {})
+        environment = make_environment(now)
         try:
-            self._template = make_environment(now).from_string(source)
+            self._template = environment.from_string(source)
         except TemplateSyntaxError as failure:
             where = f"line {failure.lineno}: {failure.message}"
             raise StartupError(f"The model's chat template is broken, {where}") from failure
+        self.names = frozenset(meta.find_undeclared_variables(environment.parse(source)))
+        """Every variable that the template reads."""
         self.content_form: Literal["text", "parts"] = "text"
         if not self._shows_probe():
             self.content_form = "parts"

@@ -5,8 +5,7 @@ Only Done events are read where a log has ended, so a compacted log gives the sa
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Sequence
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from responsory import events as ev
 from responsory import ids
@@ -16,7 +15,11 @@ from responsory.projections.choices import finish_reason, model_of
 from responsory.projections.logprobs import Offsets, chat_logprobs, completion_logprobs
 from responsory.projections.resource import Resource
 from responsory.projections.usage import call_usage
-from responsory.values import Logprob, Usage
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterable, Sequence
+
+    from responsory.values import Logprob, Usage
 
 
 def response_body(log: Iterable[ev.Event]) -> dict[str, Any]:

@@ -6,14 +6,16 @@ choices come first, in index order; each choice ends with one finish chunk whose
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from responsory import events as ev
 from responsory import ids
 from responsory.projections.choices import Choices, finish_reason
 from responsory.projections.logprobs import chat_logprobs
 from responsory.projections.text import dumps, quote
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Sequence
 
 ROLE = '{"role":"assistant","content":"","reasoning_content":null}'
 EMPTY = '{"reasoning_content":null}'

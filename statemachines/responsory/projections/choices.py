@@ -5,12 +5,16 @@ It owns the start of every chunk, the usage chunk, the error chunk and ``[DONE]`
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from typing import TYPE_CHECKING
 
 from responsory import events as ev
 from responsory.projections.text import DONE, dumps
 from responsory.projections.usage import call_usage
-from responsory.values import Usage
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Mapping
+
+    from responsory.values import Usage
 
 
 def finish_reason(event: ev.Completed | ev.Incomplete) -> str:

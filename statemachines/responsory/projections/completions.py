@@ -7,14 +7,18 @@ the same feed ended the choice, and on an empty one otherwise.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from typing import TYPE_CHECKING
 
 from responsory import events as ev
 from responsory import ids
 from responsory.projections.choices import Choices, finish_reason
 from responsory.projections.logprobs import Offsets, completion_logprobs
 from responsory.projections.text import dumps, quote
-from responsory.values import Logprob
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from responsory.values import Logprob
 
 
 class CompletionsStream:
@@ -51,7 +55,7 @@ class CompletionsStream:
         for event in events:
             if self._call.ended:
                 break
-            if isinstance(event, ev.TextDelta | ev.RefusalDelta):
+            if isinstance(event, (ev.TextDelta, ev.RefusalDelta)):
                 if last is not None:
                     frames.append(self._chunk(choice, *last))
                 last = (event.text, event.logprobs if isinstance(event, ev.TextDelta) else ())

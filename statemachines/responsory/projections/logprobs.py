@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import codecs
-from collections.abc import Iterable
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
-from responsory.values import Logprob, TopLogprob
+if TYPE_CHECKING:
+    from collections.abc import Iterable
+
+    from responsory.values import Logprob, TopLogprob
 
 FLOOR = -9999.0
 """Stands for minus infinity (a masked token), which JSON cannot say; the OpenAI API's own value."""

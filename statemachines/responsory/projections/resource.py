@@ -2,15 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from responsory import events as ev
 from responsory import ids
 from responsory.projections.logprobs import entries
 from responsory.projections.usage import response_usage
 from responsory.states import State, Status
-from responsory.values import JSON, Logprob
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Mapping
+
+    from responsory.values import JSON, Logprob
 
 INPUT_KEY = {"function_call": "arguments", "custom_tool_call": "input"}
 

@@ -7,13 +7,15 @@ log alone, so a resumed reader gets the same bytes.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
-from typing import Any, Literal, TypeAlias
+from typing import TYPE_CHECKING, Any, Literal, TypeAlias
 
 from responsory import events as ev
 from responsory.projections.logprobs import entries
 from responsory.projections.resource import Resource
 from responsory.projections.text import DONE, dumps, quote
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Mapping, Sequence
 
 Profile: TypeAlias = Literal["openai", "openresponses"]
 

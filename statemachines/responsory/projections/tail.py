@@ -2,13 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from typing import TYPE_CHECKING
 
 from responsory import events as ev
 from responsory.errors import CursorExpired
-from responsory.log import EventLog
-from responsory.projections.responses import ResponsesStream
 from responsory.projections.text import DONE
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from responsory.log import EventLog
+    from responsory.projections.responses import ResponsesStream
 
 
 def tail(log: EventLog, starting_after: int | None = None) -> Sequence[ev.Event]:

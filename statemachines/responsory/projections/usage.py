@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
-from responsory.values import Usage
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    from responsory.values import Usage
 
 
 def response_usage(usage: Usage) -> dict[str, Any]:

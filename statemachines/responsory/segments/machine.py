@@ -13,14 +13,17 @@ token after which no text comes at all was never visible: its logprob is not emi
 from __future__ import annotations
 
 from collections import deque
-from collections.abc import Iterable, Sequence
-from typing import TypeAlias
+from typing import TYPE_CHECKING, TypeAlias
 
 from responsory.commands import CallClosed, CallInput, CallOpened, Reasoning, Refusal, Text
 from responsory.segments.formats import PLAIN, Spec
 from responsory.segments.pieces import Aligner, Piece
 from responsory.segments.stops import StopMatcher
-from responsory.values import Logprob
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Sequence
+
+    from responsory.values import Logprob
 
 Segment: TypeAlias = Text | Refusal | Reasoning | CallOpened | CallInput | CallClosed
 
@@ -55,8 +58,7 @@ class Segmenter:
 
     def feed(self, pieces: Iterable[Piece]) -> list[Segment]:
         """The segments that one engine step makes certain."""
-        visible = "".join([self._take(piece) for piece in pieces])
-        return self._segments(visible)
+        return self._segments("".join([self._take(piece) for piece in pieces]))
 
     def finish(self) -> list[Segment]:
         """The segments of what was held: the text has ended."""
@@ -66,16 +68,18 @@ class Segmenter:
 
     def _take(self, piece: Piece) -> str:
         """Match and count one piece; the text that it makes visible."""
-        if self.stop is not None:
-            return ""
         matcher = self._matcher
+        if matcher.hit_end >= 0:
+            return ""
+        if not piece.logprobs:
+            self.output_tokens += len(piece.ids)
+            return matcher.feed(piece.text)
         origin = matcher.end
-        starts = self._aligner.starts(piece.text, piece.logprobs) if piece.logprobs else []
-        for start, logprob in zip(starts, piece.logprobs, strict=True):
-            self._waiting.append((origin + start, logprob))
+        starts = [origin + at for at in self._aligner.starts(piece.text, piece.logprobs)]
+        self._waiting.extend(zip(starts, piece.logprobs, strict=True))
         visible = matcher.feed(piece.text)
-        if matcher.hit is not None and len(starts) == len(piece.ids):
-            self.output_tokens += sum(origin + start < matcher.hit_end for start in starts)
+        if matcher.hit_end >= 0 and len(starts) == len(piece.ids):
+            self.output_tokens += sum(start < matcher.hit_end for start in starts)
         else:
             self.output_tokens += len(piece.ids)
         return visible
@@ -83,6 +87,8 @@ class Segmenter:
     def _segments(self, visible: str) -> list[Segment]:
         if not visible:
             return []
+        if not self._waiting:
+            return [Text(visible)]
         logprobs = []
         while self._waiting and self._waiting[0][0] < self._matcher.released:
             logprobs.append(self._waiting.popleft()[1])

@@ -3,10 +3,14 @@
 from __future__ import annotations
 
 import codecs
-from collections.abc import Sequence
+from typing import TYPE_CHECKING
 
 from responsory.immutable import immutable
-from responsory.values import Logprob
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from responsory.values import Logprob
 
 
 @immutable

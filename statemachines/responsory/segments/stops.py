@@ -7,13 +7,16 @@ the end. All positions are characters from the start of the stream, so no chunki
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
 
 
 class StopMatcher:
     """``end``: characters taken so far; ``released``: given out so far.
 
-    ``hit``: the matched stop string, if any, and ``hit_end`` where the match ended. With
+    ``hit``: the matched stop string, if any, and ``hit_end`` where the match ended, else -1. With
     ``include`` the match itself is given out too, and then nothing needs to be held.
     """
 
@@ -31,11 +34,11 @@ class StopMatcher:
         self.end = 0
         self.released = 0
         self.hit: str | None = None
-        self.hit_end = 0
+        self.hit_end = -1
 
     def feed(self, text: str) -> str:
         """The text that is released by ``text``; nothing any more after a hit."""
-        if self.hit is not None or not text:
+        if self.hit_end >= 0 or not text:
             return ""
         if not self._stops:
             self.end += len(text)

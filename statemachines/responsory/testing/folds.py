@@ -2,12 +2,15 @@
 
 The public SDKs' stream helpers do the same; these are short enough to be read in a test failure.
 """
+# ruff: noqa: S101  # to assert is what this module is for
 
 from __future__ import annotations
 
 import json
-from collections.abc import Iterable
-from typing import Any
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable
 
 DONE = "[DONE]"
 

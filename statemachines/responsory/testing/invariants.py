@@ -1,10 +1,14 @@
 """What holds for every log, said once and without the machine."""
+# ruff: noqa: S101  # to assert is what this module is for
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from typing import TYPE_CHECKING
 
 from responsory import events as ev
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
 
 DONE_OF: dict[type[ev.Event], type[ev.Event]] = {
     ev.TextDelta: ev.TextDone,

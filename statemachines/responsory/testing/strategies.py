@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from typing import Any
+import itertools
+from typing import TYPE_CHECKING, Any
 
 from hypothesis import strategies as st
 
@@ -25,6 +25,9 @@ from responsory.errors import IllegalTransition
 from responsory.log import EventLog
 from responsory.response import Response
 from responsory.values import Logprob, TopLogprob, Usage
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
 
 texts = st.text(
     st.characters(exclude_categories=["Cs"]) | st.sampled_from('"\\\n\r\u2028\x00\x7f😀é'),
@@ -51,7 +54,7 @@ def logprobs_of(draw: st.DrawFn, text: str) -> tuple[Logprob, ...]:
             data[start:end],
             tuple(draw(st.lists(tops, max_size=2))),
         )
-        for start, end in zip(borders, borders[1:], strict=False)
+        for start, end in itertools.pairwise(borders)
     )
 
 
@@ -98,7 +101,7 @@ def logs(
     draw: st.DrawFn,
     *,
     ended: bool = True,
-    allowed: Callable[[Command], bool] = lambda command: True,
+    allowed: Callable[[Command], bool] = lambda _: True,
 ) -> tuple[EventLog, list[int]]:
     """A log and the lengths of its groups. Commands that the state refuses are left out, as are
     those that ``allowed`` rejects."""
@@ -131,4 +134,4 @@ def splits(draw: st.DrawFn, text: str) -> list[str]:
     """``text`` cut at random places between characters."""
     cuts = sorted(draw(st.sets(st.integers(0, len(text)), max_size=6)))
     borders = [0, *cuts, len(text)]
-    return [text[start:end] for start, end in zip(borders, borders[1:], strict=False)]
+    return [text[start:end] for start, end in itertools.pairwise(borders)]

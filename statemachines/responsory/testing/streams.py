@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from typing import Literal
+from typing import TYPE_CHECKING, Literal
 
 from responsory.commands import (
     Accept,
@@ -19,10 +18,14 @@ from responsory.commands import (
     Start,
     Text,
 )
-from responsory.events import Event
 from responsory.log import EventLog
 from responsory.response import Response
 from responsory.values import JSON, Logprob, Phase, Usage
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    from responsory.events import Event
 
 CLOCK = 1764500000
 """Unix seconds at which every built response was accepted; it completes a second later."""

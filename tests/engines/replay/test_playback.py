@@ -185,3 +185,16 @@ def test_a_pace_of_four_tokens_plays_four_a_row() -> None:
     made = recording(*said(*"abcdef"), STOP)
     frames = play(made, pace=Pace(step_ns=1, tokens=4))
     assert all_rows(frames) == [(1, [0, 1, 2, 3], NONE, "abcd"), (1, [4, 5], Finish.STOP, "ef")]
+
+
+def test_text_without_ids_goes_on_with_the_token_before_it() -> None:
+    steps = ([1, 0, [7], "wo", None], [2, 0, [], "rd", None], [3, 0, [8], "!", None])
+    assert played(recording(*steps, STOP)) == [
+        (1, [7], Finish.NONE, "wo"),
+        (1, [], Finish.NONE, "rd"),
+        (1, [8], Finish.STOP, "!"),
+    ]
+    assert played(recording(*steps, STOP), 1) == [
+        (1, [7], Finish.NONE, "wo"),
+        (1, [], Finish.LENGTH, "rd"),
+    ]

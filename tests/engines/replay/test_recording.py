@@ -122,7 +122,6 @@ BAD_ROWS: dict[str, tuple[object, str]] = {
     "too many ids": ([1, 0, [1] * 40_000, "a", None], "at most 32767 ids"),
     "text null": ([1, 0, [1], None, None], "text must be a string"),
     "half a surrogate pair": ([1, 0, [1], "\ud83d", None], "surrogate"),
-    "text without ids": ([1, 0, [], "a", None], "without ids"),
     "logprobs no list": ([1, 0, [1], "a", {}], "one entry per id"),
     "logprobs too few": ([1, 0, [1, 2], "a", [entry("a")]], "one entry per id"),
     "logprobs entry": ([1, 0, [1], "a", [{"token": "a"}]], "{token, logprob, bytes, top}"),

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import pytest
-from engines.torch.tiny_models import Shape, hf_config, random_weights, write_hf
 
 from antiphon.models.files import ModelFiles
+from engines.torch.tiny_models import Shape, hf_config, random_weights, write_hf
 
 
 @pytest.fixture(scope="session")

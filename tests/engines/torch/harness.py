@@ -8,8 +8,6 @@ from contextlib import asynccontextmanager
 from typing import Any
 
 import torch
-from engines.frame_watch import FrameWatch
-from engines.torch.reference import Array
 
 from antiphon.engines.port import EngineRequest
 from antiphon.engines.torch import TorchEngine
@@ -23,6 +21,8 @@ from antiphon.engines.torch.runner import Runner
 from antiphon.engines.torch.scheduler import Chunk
 from antiphon.engines.torch.sequence import Sequence as EngineSequence
 from antiphon.models.files import ModelFiles
+from engines.frame_watch import FrameWatch
+from engines.torch.reference import Array
 
 
 def a_request(key: int, prompt: Sequence[int] = (5, 7, 11), **changes: Any) -> EngineRequest:
@@ -39,7 +39,7 @@ def a_request(key: int, prompt: Sequence[int] = (5, 7, 11), **changes: Any) -> E
 
 def loaded(files: ModelFiles, **settings: Any) -> EngineLoop:
     """An engine that no thread runs, in float32 unless told."""
-    options = {"dtype": "float32", "device": "cpu", "kv_bytes": 2**22} | settings
+    options: dict[str, Any] = {"dtype": "float32", "device": "cpu", "kv_bytes": 2**22} | settings
     return load(EngineOptions(files=files, **options), Inbox(), lambda frame: None)
 
 

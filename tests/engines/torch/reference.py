@@ -10,6 +10,7 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import Any, TypeAlias
 
 import numpy as np
+
 from engines.torch.tiny_models import Shape
 
 Array: TypeAlias = np.ndarray[Any, np.dtype[np.float64]]

@@ -5,13 +5,13 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 import pytest
-from engines.contract import EngineContract, EngineRig
-from engines.torch.harness import a_request
 
 from antiphon.engines.torch import TorchEngine
 from antiphon.engines.torch.drawn import DrawnToken
 from antiphon.engines.torch.scheduler import Chunk
 from antiphon.models.files import ModelFiles
+from engines.contract import EngineContract, EngineRig
+from engines.torch.harness import a_request
 
 
 class BrokenRunner:

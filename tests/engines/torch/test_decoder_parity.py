@@ -7,6 +7,7 @@ from typing import Any
 
 import numpy as np
 import pytest
+
 from engines.torch import reference
 from engines.torch.harness import engine_logits, loaded
 from engines.torch.tiny_models import Q, Shape, hf_config, random_weights, write_gguf, write_hf
@@ -75,7 +76,8 @@ def test_llama3_scaling_in_both_kinds_of_file(tmp_path: Path) -> None:
         "original_max_position_embeddings": 64,
     }
     frequencies = llama3_frequencies(shape, rule)
-    assert len(set(frequencies / reference.plain_frequencies(shape))) > 3, "all three bands occur"
+    bands = set(frequencies / reference.plain_frequencies(shape))
+    assert {0.125, 1.0} < bands, "all three bands occur"
     old = write_hf(tmp_path / "old", hf_config(shape, rope_scaling=rule), weights)
     new_rule = rule | {"rope_theta": shape.theta}
     new = write_hf(
@@ -107,14 +109,14 @@ def test_linear_scaling_in_both_kinds_of_file(tmp_path: Path) -> None:
     assert_close(engine_logits(loaded(files), IDS, [41]), expected)
 
 
-@pytest.mark.parametrize("dtype", ["bfloat16", "float16"])
-def test_half_precision_is_near(tmp_path: Path, dtype: str) -> None:
+@pytest.mark.parametrize(("dtype", "tolerance"), [("bfloat16", 0.05), ("float16", 0.01)])
+def test_half_precision_is_near(tmp_path: Path, dtype: str, tolerance: float) -> None:
     shape, weights = Shape(), random_weights(Shape())
     engine = loaded(write_hf(tmp_path / "m", hf_config(shape), weights), dtype=dtype)
     assert engine.info.dtype == dtype
     expected = reference.logits(weights, shape, IDS, reference.half_split)
     error = np.abs(engine_logits(engine, IDS, [20, 1, 20]) - expected).max()
-    assert error < 0.02 * np.abs(expected).max()
+    assert error < tolerance * np.abs(expected).max()
 
 
 def llama3_frequencies(shape: Shape, rule: dict[str, Any]) -> reference.Array:

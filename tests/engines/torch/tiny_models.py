@@ -105,7 +105,7 @@ def write_hf(
     if shards == 1:
         save_file(weights, path / "model.safetensors")
         return ModelFiles(path.name, "hf", path)
-    weight_map = {}
+    weight_map: dict[str, str] = {}
     for shard in range(shards):
         name = f"model-{shard + 1:05}-of-{shards:05}.safetensors"
         part = dict(list(weights.items())[shard::shards])
@@ -155,8 +155,12 @@ def write_gguf(
     writer.add_layer_norm_rms_eps(shape.eps)
     writer.add_eos_token_id(EOS)
     for key, value in (fields or {}).items():
-        add = {str: writer.add_string, float: writer.add_float32, int: writer.add_uint32}
-        add[type(value)](key, value)
+        if isinstance(value, str):
+            writer.add_string(key, value)
+        elif isinstance(value, int):
+            writer.add_uint32(key, value)
+        else:
+            writer.add_float32(key, value)
     held = {}
     for name, values in weights.items():
         kinds = [kind for ending, kind in (quantised or {}).items() if name.endswith(ending)]

@@ -27,11 +27,11 @@ def refusal(request: EngineRequest, info: EngineInfo) -> EngineError | None:
             message=f"the prompt has {len(request.prompt)} tokens and leaves no room for an "
             f"answer: the context is {info.context_length} tokens",
         )
-    message = _unsupported(request, info.vocab_size)
+    message = _unsupported(request, info.vocab_size, info.eos_ids)
     return None if message is None else EngineError(code="unsupported", message=message)
 
 
-def _unsupported(request: EngineRequest, vocab_size: int) -> str | None:
+def _unsupported(request: EngineRequest, vocab_size: int, eos_ids: frozenset[int]) -> str | None:
     if not request.prompt:
         return "the prompt has no tokens"
     if request.prompt_logprobs is not None:
@@ -42,16 +42,29 @@ def _unsupported(request: EngineRequest, vocab_size: int) -> str | None:
         return f"logprobs is {request.logprobs}; it must be from 0 to {MAX_TOP_LOGPROBS}"
     if request.repetition <= 0:
         return f"repetition is {request.repetition}; it must be above 0"
-    allowed = request.allowed_ids
+    return _ids_out_of_range(request, vocab_size) or _nothing_to_draw(request, eos_ids)
+
+
+def _ids_out_of_range(request: EngineRequest, vocab_size: int) -> str | None:
     named = {
         "prompt": max(request.prompt),
         "stop_ids": max(request.stop_ids, default=0),
         "logit_bias": max(request.logit_bias, default=0),
-        "allowed_ids": max(allowed or (), default=0),
+        "allowed_ids": max(request.allowed_ids or (), default=0),
     }
     for field, largest in named.items():
         if largest >= vocab_size:
             return f"{field} holds the id {largest}; the vocabulary has {vocab_size} tokens"
-    if allowed is not None and not allowed:
+    return None
+
+
+def _nothing_to_draw(request: EngineRequest, eos_ids: frozenset[int]) -> str | None:
+    """Complains if every allowed id would be masked until ``min_tokens`` are reached."""
+    if request.allowed_ids is None:
+        return None
+    if not request.allowed_ids:
         return "allowed_ids is empty: no token can be drawn"
+    stopping = frozenset(request.stop_ids) | (frozenset() if request.ignore_eos else eos_ids)
+    if request.min_tokens > 0 and stopping.issuperset(request.allowed_ids):
+        return "allowed_ids holds stop ids only, which min_tokens keeps from being drawn"
     return None

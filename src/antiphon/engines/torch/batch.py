@@ -41,6 +41,7 @@ def build_batch(
     ids: list[int] = []
     positions: list[int] = []
     slots: list[int] = []
+    fresh: list[int] = []
     drawing: list[int] = []
     tensors = []
     for group in groups:
@@ -51,6 +52,7 @@ def build_batch(
             ids.extend(chunk.sequence.ids[chunk.start : chunk.start + chunk.count])
             positions.extend(span)
             slots.extend(pages[at // PAGE_SIZE] * PAGE_SIZE + at % PAGE_SIZE for at in span)
+            fresh.extend(pages[pages_for(chunk.start) : _pages_seen(chunk)])
             if chunk.draws:
                 drawing.append(len(ids) - 1)
         rows = slice(first, len(ids))
@@ -69,6 +71,7 @@ def build_batch(
         ids=torch.tensor(ids, device=device),
         positions=torch.tensor(positions, device=device),
         slots=torch.tensor(slots, device=device),
+        fresh=torch.tensor(fresh, dtype=torch.int64, device=device),
         groups=tensors,
         drawing=torch.tensor(drawing, dtype=torch.int64, device=device),
     )

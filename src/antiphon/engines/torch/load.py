@@ -37,7 +37,9 @@ def load(options: EngineOptions, inbox: Inbox, emit: Callable[[StepFrame], None]
     config = source.config
     weights = assemble(source, dtype, device)
     pages = _kv_pages(config, dtype, device, options)
+    cache = KVCache(config, pages, dtype, device)
     context_length = min(config.context_length, pages * PAGE_SIZE)
+    runner = Runner(Decoder(config, weights, context_length), cache)
     info = EngineInfo(
         name="torch",
         model_id=files.name,
@@ -57,8 +59,6 @@ def load(options: EngineOptions, inbox: Inbox, emit: Callable[[StepFrame], None]
         max_waiting=options.max_waiting,
         step_tokens=options.step_tokens or STEP_TOKENS[device.type],
     )
-    decoder = Decoder(config, weights, context_length)
-    runner = Runner(decoder, KVCache(config, pages, dtype, device))
     return EngineLoop(info, scheduler, runner, inbox, emit)
 
 

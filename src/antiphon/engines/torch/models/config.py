@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import attrs
 
+from antiphon.engines.port import EngineStartError
+
 
 @attrs.frozen
 class LinearScaling:
@@ -51,6 +53,17 @@ class DecoderConfig:
     tied_embeddings: bool
     """The output head is the embedding matrix."""
     eos_ids: frozenset[int]
+
+    def __attrs_post_init__(self) -> None:
+        """Raises ``EngineStartError`` for sizes that do not go together."""
+        if self.heads % self.kv_heads:
+            raise EngineStartError(
+                f"{self.heads} query heads cannot share {self.kv_heads} key heads evenly"
+            )
+        if self.head_dim % 2:
+            raise EngineStartError(
+                f"heads of {self.head_dim} dimensions cannot be rotated in pairs"
+            )
 
     @property
     def q_size(self) -> int:

@@ -56,6 +56,8 @@ class StepBatch:
     """int64 [N]"""
     slots: torch.Tensor
     """int64 [N]: where their keys and values go."""
+    fresh: torch.Tensor
+    """int64 [P]: pages that the step is the first to write in."""
     groups: list[AttentionGroup]
     """Together they cover all N rows."""
     drawing: torch.Tensor
@@ -72,6 +74,7 @@ class Decoder:
 
     def __call__(self, batch: StepBatch, cache: KVCache) -> torch.Tensor:
         """Write the step's keys and values; logits of the drawing rows: float32 [R, vocab]."""
+        cache.clear(batch.fresh)
         x = F.embedding(batch.ids, self.weights.embedding)
         cos, sin = self._rope[:, batch.positions].unsqueeze(2)
         for index, layer in enumerate(self.weights.layers):

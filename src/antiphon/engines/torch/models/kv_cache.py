@@ -18,8 +18,7 @@ def page_bytes(config: DecoderConfig, dtype: torch.dtype) -> int:
 class KVCache:
     """A pool [layers, 2, pages + 1, PAGE_SIZE, kv_heads * head_dim].
 
-    The page behind the last one pads batches of unequal length. It is never written, so what a
-    mask hides there is finite; so is, for the same reason, the whole pool at the start.
+    The page behind the last one pads batches of unequal length and is never written.
     """
 
     def __init__(
@@ -29,9 +28,17 @@ class KVCache:
         shape = (config.layers, 2, pages + 1, PAGE_SIZE, config.kv_size)
         try:
             self._pool = _zeros(shape, dtype, device)
-        except (MemoryError, RuntimeError) as failure:
+        except (MemoryError, ValueError, RuntimeError) as failure:
             size = page_bytes(config, dtype) * pages
             raise EngineStartError(f"{size} bytes for the KV cache cannot be had") from failure
+
+    def clear(self, pages: torch.Tensor) -> None:
+        """Zero ``pages`` (int64 [P]) before their first use.
+
+        A mask hides the unwritten end of a page but not a NaN in it: one that an earlier sequence
+        left behind would reach its new owner.
+        """
+        self._pool.index_fill_(2, pages, 0)
 
     def write(
         self, layer: int, slots: torch.Tensor, keys: torch.Tensor, values: torch.Tensor

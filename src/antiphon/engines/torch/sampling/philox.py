@@ -44,7 +44,14 @@ def gumbel(
     zeros = torch.zeros_like(at)
     counter = torch.stack((blocks.expand_as(at), at, zeros, zeros), dim=-1)
     words = philox(counter, keys[:, None]).flatten(1)[:, :vocab_size]
-    # log1p keeps the noise finite or minus infinity: with log(u) the words next to 2**32 round to
-    # u = 1, the noise is plus infinity and an impossible token wins.
+    return noise(words)
+
+
+def noise(words: torch.Tensor) -> torch.Tensor:
+    """Gumbel noise of uniform words of 32 bits; float32.
+
+    log1p keeps it finite or minus infinity. With the textbook's -log(-log(u)) the words next to
+    2**32 round to u = 1, the noise is plus infinity and an impossible token wins.
+    """
     uniform = (words.float() + 0.5) * 2.0**-32
     return -torch.log(-torch.log1p(-uniform))

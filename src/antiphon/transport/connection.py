@@ -1,0 +1,138 @@
+"""One TCP connection: reading, the choice of protocol, and an end that leaves nothing behind."""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import logging
+from typing import Any
+
+from h2.errors import ErrorCodes
+from hypercorn.asyncio.task_group import TaskGroup
+from hypercorn.asyncio.tcp_server import MAX_RECV, TCPServer
+from hypercorn.events import Closed, Event, RawData, Updated
+from hypercorn.protocol import ProtocolWrapper
+from hypercorn.protocol.h11 import H2CProtocolRequiredError, H2ProtocolAssumedError
+from hypercorn.typing import ConnectionState
+from hypercorn.utils import parse_socket_addr
+
+from antiphon.transport.http1 import AntiphonH1
+from antiphon.transport.http2 import AntiphonH2
+
+LINGER_S = 10.0
+"""What a client gets to read the last bytes of a connection that is closed."""
+
+log = logging.getLogger("antiphon.transport")
+
+
+class Negotiation(ProtocolWrapper):
+    """Chooses the protocol: by ALPN, by HTTP/2's preface, or by ``Upgrade: h2c``."""
+
+    protocol: AntiphonH1 | AntiphonH2
+
+    def __init__(self, *connection: Any, alpn_protocol: str | None) -> None:
+        super().__init__(*connection)
+        self._connection = (
+            self.app,
+            self.config,
+            self.context,
+            self.task_group,
+            self.state,
+            self.ssl,
+            self.client,
+            self.server,
+            self.send,
+        )
+        protocol = AntiphonH2 if alpn_protocol == "h2" else AntiphonH1
+        self.protocol = protocol(*self._connection)
+
+    async def handle(self, event: Event) -> None:
+        """Hand ``event`` to the protocol, and change that when the client asks for it."""
+        try:
+            await self.protocol.handle(event)
+        except H2ProtocolAssumedError as assumed:
+            self.protocol = AntiphonH2(*self._connection)
+            await self.protocol.initiate()
+            await self.send(Updated(idle=True))
+            await self.protocol.handle(RawData(data=assumed.data))
+        except H2CProtocolRequiredError as required:
+            self.protocol = AntiphonH2(*self._connection)
+            await self.protocol.initiate(required.headers, required.settings)
+            if required.data:
+                await self.protocol.handle(RawData(data=required.data))
+
+
+class Connection(TCPServer):
+    """Serves one connection until it ends. No failure leaves ``run``."""
+
+    protocol: Negotiation
+
+    async def run(self) -> None:
+        """From the accepted socket to the closed one, with every handler ended in between."""
+        sock = self.writer.get_extra_info("socket")
+        tls = self.writer.get_extra_info("ssl_object")
+        try:
+            client = parse_socket_addr(sock.family, sock.getpeername())
+            server = parse_socket_addr(sock.family, sock.getsockname())
+            async with TaskGroup(self.loop) as task_group:
+                self._task_group = task_group
+                self.protocol = Negotiation(
+                    self.app,
+                    self.config,
+                    self.context,
+                    task_group,
+                    ConnectionState(self.state),
+                    tls is not None,
+                    client,
+                    server,
+                    self.protocol_send,
+                    alpn_protocol=tls.selected_alpn_protocol() if tls is not None else None,
+                )
+                await self.protocol.initiate()
+                await self.idle_task.restart(task_group, self._idle_timeout)
+                await self._read_data()
+        except OSError:
+            pass  # The client has gone.
+        except Exception:
+            log.exception("a connection failed")
+        finally:
+            await self._close()
+
+    async def say_goodbye(self, error_code: ErrorCodes = ErrorCodes.NO_ERROR) -> None:
+        """Tell an HTTP/2 client that the connection ends, then close it once that is written."""
+        if isinstance(self.protocol.protocol, AntiphonH2):
+            await self.protocol.protocol.say_goodbye(error_code)
+        self.writer.close()
+
+    def abort(self) -> None:
+        """Drop the connection, whatever is still unwritten."""
+        self.writer.transport.abort()
+
+    async def _read_data(self) -> None:
+        try:
+            while data := await self.reader.read(MAX_RECV):
+                await self.protocol.handle(RawData(data))
+        except OSError:
+            pass  # The client has gone.
+        except Exception:
+            log.exception("a connection failed")
+            await self.protocol.handle(Closed())
+            await self.say_goodbye(ErrorCodes.INTERNAL_ERROR)
+        await self.protocol.handle(Closed())
+
+    async def _initiate_server_close(self) -> None:
+        await self.say_goodbye()
+        await self.protocol.handle(Closed())
+
+    async def _close(self) -> None:
+        """Close the socket once all is written, or drop it when the client does not read."""
+        with contextlib.suppress(NotImplementedError, OSError, RuntimeError):
+            self.writer.write_eof()
+        self.writer.close()
+        try:
+            with contextlib.suppress(OSError, RuntimeError):
+                await asyncio.wait_for(self.writer.wait_closed(), LINGER_S)
+        except TimeoutError:
+            self.abort()
+        finally:
+            await self.idle_task.stop()

@@ -1,0 +1,167 @@
+"""HTTP/1.1: Hypercorn's protocol, without its waits in the read loop.
+
+What differs from Hypercorn's, and why a client can tell:
+
+* a request sent while a response runs is kept, and reading goes on, so that a client that leaves
+  is noticed;
+* after an early answer the rest of the body is read and dropped and the connection stays;
+* the status line has its reason phrase.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import base64
+import binascii
+from http import HTTPStatus
+from typing import Any
+
+import h11
+from hypercorn.events import Closed, Event, RawData, Updated
+from hypercorn.protocol.events import Body, Data, EndBody
+from hypercorn.protocol.h11 import STREAM_ID, H11Protocol
+from hypercorn.typing import H11SendableEvent
+
+from antiphon.transport.settings import READ_AHEAD, UNREAD_BODY
+
+
+class AntiphonH1(H11Protocol):
+    """One HTTP/1.1 connection."""
+
+    def __init__(self, *connection: Any) -> None:
+        super().__init__(*connection)
+        self._handling = asyncio.Lock()
+        self._paused = False
+        self._closed = False
+        self._may_switch = True
+        self._dropped = 0
+
+    async def handle(self, event: Event) -> None:
+        """Bytes from the client, or the end of the connection."""
+        if isinstance(event, Closed):
+            self._closed = True
+            await self.can_read.set()
+            await super().handle(event)
+            return
+        if isinstance(event, RawData):
+            self.connection.receive_data(event.data)
+            await self._handle_events()
+        if self._paused and len(self.connection.trailing_data[0]) > READ_AHEAD:
+            await self.can_read.clear()
+            await self.can_read.wait()
+
+    async def _handle_events(self) -> None:
+        async with self._handling:
+            while not self._closed and await self._handle_event():
+                pass
+
+    async def _handle_event(self) -> bool:
+        """Take one event off h11; False when there is no more to do for now."""
+        if self.connection.they_are_waiting_for_100_continue:
+            await self._send_h11_event(
+                h11.InformationalResponse(
+                    status_code=100, headers=self.config.response_headers("h11")
+                )
+            )
+        try:
+            event = self.connection.next_event()
+        except h11.RemoteProtocolError as error:
+            if self.connection.our_state in {h11.IDLE, h11.SEND_RESPONSE}:
+                await self._send_error_response(error.error_status_hint)
+            await self.send(Closed())
+            return False
+        self._paused = event is h11.PAUSED
+        match event:
+            case h11.Request():
+                await self.send(Updated(idle=False))
+                await self._check_protocol(event)
+                await self._create_stream(event)
+            case h11.Data():
+                return await self._body(event)
+            case h11.EndOfMessage():
+                await self._end_of_request()
+            case Data() if self.stream is not None:  # of a websocket
+                await self.stream.handle(event)
+            case _:
+                return False
+        return True
+
+    async def _body(self, event: h11.Data) -> bool:
+        if self.stream is not None:
+            await self.stream.handle(Body(stream_id=STREAM_ID, data=bytes(event.data)))
+            return True
+        self._dropped += len(event.data)
+        if self._dropped > UNREAD_BODY:
+            await self.send(Closed())
+            return False
+        return True
+
+    async def _end_of_request(self) -> None:
+        if self.stream is not None:
+            await self.stream.handle(EndBody(stream_id=STREAM_ID))
+        elif self.connection.our_state is h11.DONE:
+            await self._next_request()
+
+    async def _maybe_recycle(self) -> None:
+        """The application is done with the request, in whichever state it leaves it."""
+        await self._close_stream()
+        theirs = self.connection.their_state
+        if (
+            self.context.terminated.is_set()
+            or self.connection.our_state is not h11.DONE
+            or theirs not in {h11.DONE, h11.SEND_BODY}
+        ):
+            await self.can_read.set()
+            await self.send(Closed())
+        elif theirs is h11.SEND_BODY:
+            await self.send(Updated(idle=True))
+        else:
+            await self._next_request()
+            if self.connection.trailing_data[0] and not self._closed:
+                # Only the reader can change the protocol, and it sees no request from here.
+                self._may_switch = False
+                self.task_group.spawn(self._handle_events)
+
+    async def _next_request(self) -> None:
+        """Begin a new cycle."""
+        self.connection.start_next_cycle()
+        self._paused = False
+        self._dropped = 0
+        await self.can_read.set()
+        await self.send(Updated(idle=True))
+
+    async def _check_protocol(self, event: h11.Request) -> None:
+        if self._may_switch and not self.ssl and _settings_are_sound(event):
+            await super()._check_protocol(event)
+
+    async def _send_h11_event(self, event: H11SendableEvent) -> None:
+        if isinstance(event, h11.Response | h11.InformationalResponse) and not event.reason:
+            event = type(event)(
+                status_code=event.status_code,
+                headers=list(event.headers.raw_items()),
+                reason=_reason(event.status_code),
+            )
+        await super()._send_h11_event(event)
+
+
+def _reason(status_code: int) -> bytes:
+    try:
+        return HTTPStatus(status_code).phrase.encode()
+    except ValueError:
+        return b""
+
+
+def _settings_are_sound(request: h11.Request) -> bool:
+    """Whether an upgrade to h2c, if this is one, brings settings that can be read.
+
+    One that does not is answered as the HTTP/1.1 request it also is (RFC 7540, section 3.2.1).
+    """
+    fields = dict(request.headers)
+    if b"upgrade" not in fields:
+        return True
+    text = fields.get(b"http2-settings", b"")
+    try:
+        settings = base64.urlsafe_b64decode(text + b"=" * (-len(text) % 4))
+    except binascii.Error:
+        return False
+    return len(settings) % 6 == 0

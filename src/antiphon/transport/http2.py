@@ -1,0 +1,274 @@
+"""HTTP/2: Hypercorn's protocol with a send pass and a stream table of our own.
+
+What differs from Hypercorn's, and why a client can tell:
+
+* data that still arrives after an early answer is counted, acknowledged and dropped;
+* an answer that breaks off is reset with INTERNAL_ERROR, so that nobody waits for its end;
+* a stream above the limit is refused alone, and may be retried (RFC 9113, section 8.7);
+* PRIORITY frames are ignored (section 5.3.2) and no number of requests ends a connection;
+* a handler waits while the client's windows are shut.
+"""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Sequence
+from typing import Any
+
+import h2.events
+import h2.exceptions
+from h2.errors import ErrorCodes
+from h2.settings import SettingCodes, Settings
+from hypercorn.events import Closed, Event, RawData, Updated
+from hypercorn.protocol.events import (
+    Body,
+    EndBody,
+    Request,
+    StreamClosed,
+    Trailers,
+)
+from hypercorn.protocol.events import Event as StreamEvent
+from hypercorn.protocol.h2 import H2Protocol
+from hypercorn.protocol.http_stream import HTTPStream
+from hypercorn.utils import filter_pseudo_headers
+
+from antiphon.transport.send_buffer import SendBuffer
+
+log = logging.getLogger("antiphon.transport")
+
+
+class LenientSettings(Settings):
+    """Settings that are advertised but whose stream limit is not h2's to enforce.
+
+    h2 ends the whole connection at the first stream too many.
+    """
+
+    @property
+    def max_concurrent_streams(self) -> int:
+        return 2**32
+
+    @max_concurrent_streams.setter
+    def max_concurrent_streams(self, value: int) -> None:
+        self[SettingCodes.MAX_CONCURRENT_STREAMS] = value
+
+
+class AntiphonH2(H2Protocol):
+    """One HTTP/2 connection."""
+
+    def __init__(self, *connection: Any) -> None:
+        super().__init__(*connection)
+        self.connection.local_settings = LenientSettings(
+            client=False,
+            initial_values={
+                SettingCodes.MAX_CONCURRENT_STREAMS: self.config.h2_max_concurrent_streams,
+                SettingCodes.MAX_HEADER_LIST_SIZE: self.config.h2_max_header_list_size,
+                SettingCodes.ENABLE_CONNECT_PROTOCOL: 0,
+            },
+        )
+        self._buffers: dict[int, SendBuffer] = {}
+        self._ready: dict[int, None] = {}
+        """Streams to look at in the next send pass, in order."""
+
+    async def handle(self, event: Event) -> None:
+        """Bytes from the client, or the end of the connection."""
+        if isinstance(event, Closed):
+            await self._close()
+        if isinstance(event, RawData):
+            try:
+                events = self.connection.receive_data(event.data)
+            except h2.exceptions.ProtocolError:
+                await self._flush()
+                await self.send(Closed())
+            else:
+                await self._handle_events(events)
+
+    async def say_goodbye(self, error_code: ErrorCodes = ErrorCodes.NO_ERROR) -> None:
+        """Send GOAWAY, unless one has been sent or received already."""
+        try:
+            self.connection.close_connection(error_code)
+        except h2.exceptions.ProtocolError:
+            return
+        await self._flush()
+
+    async def send_task(self) -> None:
+        """Frame and write what is ready, until the connection closes."""
+        try:
+            while not self.closed:
+                if not self._ready:
+                    await self.has_data.wait()
+                    await self.has_data.clear()
+                done = self._send_pass()
+                await self._flush()
+                for buffer in done:
+                    buffer.close()
+        except Exception:
+            log.exception("sending on an HTTP/2 connection failed")
+            await self.say_goodbye(ErrorCodes.INTERNAL_ERROR)
+            await self.send(Closed())
+        finally:
+            self._abandon()
+
+    def _send_pass(self) -> list[SendBuffer]:
+        """One frame of every ready stream that has a window; the buffers that are done."""
+        ready, self._ready = self._ready, {}
+        return [buffer for stream_id in ready if (buffer := self._send_frame(stream_id))]
+
+    def _send_frame(self, stream_id: int) -> SendBuffer | None:
+        """The stream's next frame; its buffer if that was the last one."""
+        buffer = self._buffers.get(stream_id)
+        if buffer is None or buffer.sent_end:
+            return None
+        try:
+            window = min(
+                self.connection.local_flow_control_window(stream_id),
+                self.connection.max_outbound_frame_size,
+            )
+            # A window can be negative: the client may have made its first one smaller.
+            data = buffer.pop(max(0, window))
+            if buffer.complete and buffer.trailers is None:
+                self.connection.send_data(stream_id, data, end_stream=True)
+                buffer.sent_end = True
+            elif data:
+                self.connection.send_data(stream_id, data)
+            if buffer.complete and not buffer.sent_end:
+                self.connection.send_headers(stream_id, buffer.trailers or [], end_stream=True)
+                buffer.sent_end = True
+        except h2.exceptions.ProtocolError:
+            # The client has reset the stream, and the event that says so is on its way to us.
+            return buffer
+        if buffer.sent_end:
+            return buffer
+        if data and len(buffer):
+            self._ready[stream_id] = None
+        return None
+
+    async def stream_send(self, event: StreamEvent) -> None:
+        """What the application sends on a stream."""
+        match event:
+            case Body() | EndBody() | Trailers():
+                await self._queue(event)
+            case StreamClosed():
+                await self._answered(event.stream_id)
+            case _:
+                await super().stream_send(event)
+
+    async def _queue(self, event: Body | EndBody | Trailers) -> None:
+        buffer = self._buffers.get(event.stream_id)
+        if buffer is None:
+            return
+        self._ready[event.stream_id] = None
+        await self.has_data.set()
+        match event:
+            case Body():
+                await buffer.push(event.data)
+            case Trailers():
+                buffer.trailers = event.headers
+            case EndBody():
+                buffer.end()
+                await buffer.finished()
+
+    async def _answered(self, stream_id: int) -> None:
+        """The application is done with the stream, in whichever state it leaves it."""
+        buffer = self._buffers.get(stream_id)
+        await self._close_stream(stream_id)
+        stream = self.connection.streams.get(stream_id)
+        if buffer is not None and stream is not None and not stream.closed and not self.closed:
+            # After a whole answer the rest of the request is of no use (RFC 9113, section 8.1).
+            reason = ErrorCodes.NO_ERROR if buffer.sent_end else ErrorCodes.INTERNAL_ERROR
+            self.connection.reset_stream(stream_id, reason)
+            await self._flush()
+        await self.send(Updated(idle=self.idle))
+
+    async def _handle_events(self, events: Sequence[h2.events.Event]) -> None:
+        for event in events:
+            match event:
+                case h2.events.RequestReceived():
+                    await self._request(event)
+                case h2.events.DataReceived():
+                    await self._data(event)
+                case h2.events.StreamEnded():
+                    if (stream := self.streams.get(event.stream_id)) is not None:
+                        await stream.handle(EndBody(stream_id=event.stream_id))
+                case h2.events.StreamReset():
+                    await self._close_stream(event.stream_id)
+                    await self.send(Updated(idle=self.idle))
+                case h2.events.WindowUpdated():
+                    await self._window_updated(event.stream_id)
+                case h2.events.RemoteSettingsChanged():
+                    if SettingCodes.INITIAL_WINDOW_SIZE in event.changed_settings:
+                        await self._window_updated(None)
+                case h2.events.ConnectionTerminated():
+                    await self.send(Closed())
+        await self._flush()
+
+    async def _request(self, event: h2.events.RequestReceived) -> None:
+        limit = self.config.h2_max_concurrent_streams
+        if self.context.terminated.is_set() or len(self.streams) >= limit:
+            self.connection.reset_stream(event.stream_id, ErrorCodes.REFUSED_STREAM)
+        elif (error := _malformed(event)) is not None:
+            self.connection.reset_stream(event.stream_id, error)
+        else:
+            await self._create_stream(event)
+            await self.send(Updated(idle=False))
+
+    async def _data(self, event: h2.events.DataReceived) -> None:
+        if (stream := self.streams.get(event.stream_id)) is not None:
+            await stream.handle(Body(stream_id=event.stream_id, data=event.data))
+        self.connection.acknowledge_received_data(event.flow_controlled_length, event.stream_id)
+
+    async def _create_stream(self, request: h2.events.RequestReceived) -> None:
+        stream_id, pseudo = request.stream_id, dict(request.headers)
+        stream = HTTPStream(
+            self.app,
+            self.config,
+            self.context,
+            self.task_group,
+            self.ssl,
+            self.client,
+            self.server,
+            self.stream_send,
+            stream_id,
+        )
+        self.streams[stream_id] = stream
+        self._buffers[stream_id] = SendBuffer()
+        await stream.handle(
+            Request(
+                stream_id=stream_id,
+                headers=filter_pseudo_headers(request.headers),
+                http_version="2",
+                method=pseudo[b":method"].decode().upper(),
+                raw_path=pseudo[b":path"],
+                state=self.connection_state,
+            )
+        )
+
+    async def _window_updated(self, stream_id: int | None) -> None:
+        self._ready |= dict.fromkeys(self._buffers) if not stream_id else {stream_id: None}
+        await self.has_data.set()
+
+    async def _close_stream(self, stream_id: int) -> None:
+        if (buffer := self._buffers.pop(stream_id, None)) is not None:
+            buffer.close()
+        await super()._close_stream(stream_id)
+
+    async def _close(self) -> None:
+        """The connection is gone: every handler hears of it and nobody waits any more."""
+        self._abandon()
+        for stream_id in list(self.streams):
+            await self._close_stream(stream_id)
+        await self.has_data.set()
+
+    def _abandon(self) -> None:
+        self.closed = True
+        for buffer in self._buffers.values():
+            buffer.close()
+
+
+def _malformed(request: h2.events.RequestReceived) -> ErrorCodes | None:
+    """Why this is no request for an application. h2 has checked most of it (section 8.3)."""
+    pseudo = dict(request.headers)
+    if pseudo[b":method"] == b"CONNECT":
+        return ErrorCodes.HTTP_1_1_REQUIRED
+    if not (pseudo[b":method"].isascii() and pseudo[b":path"].isascii()):
+        return ErrorCodes.PROTOCOL_ERROR
+    return None

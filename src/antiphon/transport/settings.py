@@ -1,0 +1,39 @@
+"""How Hypercorn is told to behave, and the limits of this host."""
+
+from __future__ import annotations
+
+import logging
+import sys
+
+from hypercorn.config import Config
+
+MAX_CONCURRENT_STREAMS = 1024
+"""Of one HTTP/2 connection, advertised to the client; more are refused one by one."""
+STREAM_HIGH_WATER = 64 * 1024
+"""Bytes queued on an HTTP/2 stream at which its handler has to wait, …"""
+STREAM_LOW_WATER = 16 * 1024
+"""… and at which it may go on."""
+READ_AHEAD = 64 * 1024
+"""Bytes taken from an HTTP/1.1 client that sends its next request while a response runs."""
+UNREAD_BODY = 16 * 1024 * 1024
+"""Bytes of an HTTP/1.1 body that are read and dropped after an early answer, to keep the
+connection for the next request; a longer one costs it."""
+IDLE_S = 75.0
+HANDSHAKE_S = 10.0
+
+
+class HostConfig(Config):
+    """Hypercorn's settings for this host: no request count ends a connection."""
+
+    accesslog = None
+    errorlog = logging.getLogger("antiphon.transport")
+    h11_max_incomplete_size = 32 * 1024
+    h2_max_concurrent_streams = MAX_CONCURRENT_STREAMS
+    keep_alive_max_requests = sys.maxsize
+    keep_alive_timeout = IDLE_S
+    ssl_handshake_timeout = HANDSHAKE_S
+
+    def response_headers(self, protocol: str) -> list[tuple[bytes, bytes]]:
+        """``date`` and ``server``, for every response."""
+        ours = [pair for pair in super().response_headers(protocol) if pair[0] != b"server"]
+        return [*ours, (b"server", b"antiphon")]

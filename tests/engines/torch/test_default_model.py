@@ -1,0 +1,69 @@
+"""The default model says what it should, from its GGUF file, alone and in company."""
+
+from __future__ import annotations
+
+from array import array
+
+import pytest
+
+from antiphon.engines.port import Finish
+from antiphon.models.files import ModelFiles
+from engines.torch.harness import a_request, running
+
+# "<|im_start|>system\nYou are a helpful AI assistant named SmolLM, trained by Hugging Face
+# <|im_end|>\n<|im_start|>user\nWhat is the capital of France?<|im_end|>\n<|im_start|>assistant\n"
+FRANCE = array(
+    "I",
+    [
+        1,
+        9690,
+        198,
+        2683,
+        359,
+        253,
+        5356,
+        5646,
+        11173,
+        3365,
+        3511,
+        308,
+        34519,
+        28,
+        7018,
+        411,
+        407,
+        19712,
+        8182,
+        2,
+        198,
+        1,
+        4093,
+        198,
+        1780,
+        314,
+        260,
+        3575,
+        282,
+        4649,
+        47,
+        2,
+        198,
+        1,
+        520,
+        9531,
+        198,
+    ],
+)
+# "The capital of France is Paris."
+PARIS = [504, 3575, 282, 4649, 314, 7042, 30]
+EOS = 2
+
+
+@pytest.mark.parametrize("dtype", ["float32", "bfloat16"])
+async def test_the_capital_of_france(default_model: ModelFiles, dtype: str) -> None:
+    async with running(default_model, dtype=dtype) as (engine, watch):
+        request = a_request(1, FRANCE, max_tokens=20, temperature=0.0, ignore_eos=False)
+        engine.submit(request)
+        await watch.finished(1)
+        assert watch[1].tokens == PARIS
+        assert (watch[1].finish, watch[1].stop_id) == (Finish.STOP, EOS)
