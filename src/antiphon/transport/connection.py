@@ -19,6 +19,8 @@ from hypercorn.utils import parse_socket_addr
 from antiphon.transport.http1 import AntiphonH1
 from antiphon.transport.http2 import AntiphonH2
 
+FIRST_REQUEST_S = 10.0
+"""What a new connection gets to send its first request."""
 LINGER_S = 10.0
 """What a client gets to read the last bytes of a connection that is closed."""
 
@@ -66,6 +68,7 @@ class Connection(TCPServer):
     """Serves one connection until it ends. No failure leaves ``run``."""
 
     protocol: Negotiation
+    _patience = FIRST_REQUEST_S
 
     async def run(self) -> None:
         """From the accepted socket to the closed one, with every handler ended in between."""
@@ -98,6 +101,12 @@ class Connection(TCPServer):
         finally:
             await self._close()
 
+    async def protocol_send(self, event: Event) -> None:
+        """What the protocol has for the client, or tells of itself."""
+        if isinstance(event, Updated) and not event.idle:
+            self._patience = self.config.keep_alive_timeout
+        await super().protocol_send(event)
+
     async def say_goodbye(self, error_code: ErrorCodes = ErrorCodes.NO_ERROR) -> None:
         """Tell an HTTP/2 client that the connection ends, then close it once that is written."""
         if isinstance(self.protocol.protocol, AntiphonH2):
@@ -119,6 +128,11 @@ class Connection(TCPServer):
             await self.protocol.handle(Closed())
             await self.say_goodbye(ErrorCodes.INTERNAL_ERROR)
         await self.protocol.handle(Closed())
+
+    async def _idle_timeout(self) -> None:
+        with contextlib.suppress(TimeoutError):
+            await asyncio.wait_for(self.context.terminated.wait(), self._patience)
+        await asyncio.shield(self._initiate_server_close())
 
     async def _initiate_server_close(self) -> None:
         await self.say_goodbye()

@@ -68,6 +68,8 @@ class AntiphonH2(H2Protocol):
         self._buffers: dict[int, SendBuffer] = {}
         self._ready: dict[int, None] = {}
         """Streams to look at in the next send pass, in order."""
+        self._settled = True
+        """Whether the end of the last answer has been written and accounted for."""
 
     async def handle(self, event: Event) -> None:
         """Bytes from the client, or the end of the connection."""
@@ -94,13 +96,16 @@ class AntiphonH2(H2Protocol):
         """Frame and write what is ready, until the connection closes."""
         try:
             while not self.closed:
-                if not self._ready:
+                if self._settled and not self._ready:
                     await self.has_data.wait()
                     await self.has_data.clear()
                 done = self._send_pass()
                 await self._flush()
                 for buffer in done:
                     buffer.close()
+                if not self._settled:
+                    self._settled = True
+                    await self.send(Updated(idle=self.idle))
         except Exception:
             log.exception("sending on an HTTP/2 connection failed")
             await self.say_goodbye(ErrorCodes.INTERNAL_ERROR)
@@ -111,7 +116,8 @@ class AntiphonH2(H2Protocol):
     def _send_pass(self) -> list[SendBuffer]:
         """One frame of every ready stream that has a window; the buffers that are done."""
         ready, self._ready = self._ready, {}
-        return [buffer for stream_id in ready if (buffer := self._send_frame(stream_id))]
+        sent = [self._send_frame(stream_id) for stream_id in ready]
+        return [buffer for buffer in sent if buffer is not None]
 
     def _send_frame(self, stream_id: int) -> SendBuffer | None:
         """The stream's next frame; its buffer if that was the last one."""
@@ -170,14 +176,15 @@ class AntiphonH2(H2Protocol):
     async def _answered(self, stream_id: int) -> None:
         """The application is done with the stream, in whichever state it leaves it."""
         buffer = self._buffers.get(stream_id)
-        await self._close_stream(stream_id)
         stream = self.connection.streams.get(stream_id)
         if buffer is not None and stream is not None and not stream.closed and not self.closed:
             # After a whole answer the rest of the request is of no use (RFC 9113, section 8.1).
             reason = ErrorCodes.NO_ERROR if buffer.sent_end else ErrorCodes.INTERNAL_ERROR
             self.connection.reset_stream(stream_id, reason)
-            await self._flush()
-        await self.send(Updated(idle=self.idle))
+        # The caller is the handler, and the end of its stream may cancel it. So what would wait
+        # is left to the sending task.
+        await self._close_stream(stream_id)
+        self._settled = False
 
     async def _handle_events(self, events: Sequence[h2.events.Event]) -> None:
         for event in events:
