@@ -14,7 +14,7 @@ from antiphon.cli.fetch import fetch
 from antiphon.cli.serve import serve
 
 
-@click.group(context_settings={"auto_envvar_prefix": "ANTIPHON", "show_default": True})
+@click.group(context_settings={"show_default": True})
 @click.version_option(__version__, prog_name="antiphon")
 def main() -> None:
     """An LLM inference server whose every answer is an event log."""

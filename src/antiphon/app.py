@@ -33,8 +33,8 @@ from antiphon.models.files import resolve
 from antiphon.prompting.prompter import ReplayPrompter, TextPrompter
 from antiphon.runs.catalogue import Catalogue, ServedModel
 from antiphon.runs.fanout import Fanout
-from antiphon.transport.quart_host import AntiphonHTTPConnection
 from antiphon.transport.listener import bind
+from antiphon.transport.quart_host import AntiphonHTTPConnection
 from antiphon.transport.worker import serve
 
 MAX_BODY = 16 * 1024 * 1024

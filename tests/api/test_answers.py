@@ -10,9 +10,7 @@ from api.conftest import FIXTURES, Bench
 from api.sse import chunks, events, fold_chat, fold_completions
 
 CHAT, COMPLETIONS, RESPONSES = "/v1/chat/completions", "/v1/completions", "/v1/responses"
-NAMES = sorted(
-    f"{path.parent.name}/{path.stem}" for path in (FIXTURES / "tokens").rglob("*.jsonl")
-)
+NAMES = sorted(f"{path.parent.name}/{path.stem}" for path in (FIXTURES / "tokens").rglob("*.jsonl"))
 ENDLESS = {"plain/hold"}
 FAILING = {"plain/error-in-text", "plain/error-first", "plain/no-finish"}
 ANSWERED = [name for name in NAMES if name not in ENDLESS | FAILING]

@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 import pytest
+from quart.testing.utils import sentinel
 
 from api.conftest import Bench
 
@@ -45,7 +46,7 @@ async def test_unknown_paths(bench: Bench, path: str) -> None:
     ],
 )
 async def test_wrong_methods(bench: Bench, method: str, path: str, allow: str) -> None:
-    response = await bench.client.open(path, method=method)
+    response = await bench.client.open(path, method=method, json=sentinel)
     await assert_error(response, 405, "method_not_allowed")
     assert response.headers["allow"] == allow
 
@@ -55,7 +56,7 @@ async def test_wrong_methods(bench: Bench, method: str, path: str, allow: str) -
     [("", "GET"), ("", "DELETE"), ("/cancel", "POST"), ("/input_items", "GET")],
 )
 async def test_nothing_is_stored(bench: Bench, path: str, method: str) -> None:
-    response = await bench.client.open(f"/v1/responses/resp_1{path}", method=method)
+    response = await bench.client.open(f"/v1/responses/resp_1{path}", method=method, json=sentinel)
     await assert_error(response, 404, "response_not_found", "response_id")
 
 
@@ -106,7 +107,8 @@ async def test_unknown_model_by_get_is_404(bench: Bench) -> None:
 
 
 @pytest.mark.parametrize(
-    "header", [None, "Bearer", "Bearer ", "Bearer wrong", "Basic first-key", "first-key", "Bearer é"]
+    "header",
+    [None, "Bearer", "Bearer ", "Bearer wrong", "Basic first-key", "first-key", "Bearer é"],
 )
 @pytest.mark.parametrize("path", ["/v1/models", CHAT, "/v1/nothing", "/tokenize"])
 async def test_keys_are_asked_for(locked_bench: Bench, path: str, header: str | None) -> None:

@@ -35,7 +35,7 @@ def sync_client(served: tuple[Server, str, str]) -> Iterator[openai.OpenAI]:
 
 @pytest.fixture
 async def async_client(served: tuple[Server, str, str]) -> AsyncIterator[openai.AsyncOpenAI]:
-    http = httpx.AsyncClient(http1=False, http2=True, timeout=60)
+    http = openai.DefaultAsyncHttpxClient(http1=False, http2=True, timeout=60)
     async with openai.AsyncOpenAI(
         base_url=served[0].api, api_key="none", max_retries=0, http_client=http
     ) as client:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from array import array
 from collections.abc import AsyncIterator, Callable, Sequence
+from typing import Literal
 
 from antiphon.engines.port import (
     EngineInfo,
@@ -63,13 +64,13 @@ class ScriptedEngine:
 class Stage:
     """A fanout over a scripted engine, and short names for what tests do with both."""
 
-    def __init__(self, tokenizer: str = "bytes") -> None:
+    def __init__(self, tokenizer: Literal["bytes", "opaque"] = "bytes") -> None:
         self.engine = ScriptedEngine()
         self.fanout = Fanout(self.engine, wall_s=lambda: NOW, monotonic_ns=lambda: 7)
         self.model = ServedModel(
             id="m",
             created=NOW,
-            prompter=ReplayPrompter(5, "bytes" if tokenizer == "bytes" else "opaque"),
+            prompter=ReplayPrompter(5, tokenizer),
             info=self.engine.info,
         )
         self._step = 0
@@ -98,7 +99,13 @@ class Stage:
         self.fanout.step(builder.build(self._step, Gauges()))
 
     def accept(self, run: Run) -> None:
-        self.step(lambda frame: [frame.row(choice.key, cached=0) for choice in run.choices])  # type: ignore[func-returns-value]  # for the side effect
+        """One frame with the accept row of every choice."""
+
+        def rows(frame: FrameBuilder) -> None:
+            for choice in run.choices:
+                frame.row(choice.key, cached=0)
+
+        self.step(rows)
 
 
 def stream(choices: int = 1, **options: bool) -> Answer:

@@ -14,7 +14,7 @@ from antiphon.config import Config
 from antiphon.errors import StartupError
 
 
-@click.command()
+@click.command(context_settings={"auto_envvar_prefix": "ANTIPHON"})
 @click.argument("model", required=False)
 @click.option("--host", default="127.0.0.1", help="Address to listen on.")
 @click.option("--port", default=8000, type=click.IntRange(0, 65535), help="0 picks a free one.")
@@ -25,7 +25,13 @@ from antiphon.errors import StartupError
     help="Recordings for --engine replay. [default: ./fixtures]",
 )
 @click.option("--pace", default="recorded", help="Replay pace: recorded, full, 20ms or 4x20ms.")
-@click.option("--api-key", "api_keys", multiple=True, help="Accepted Bearer key; repeatable.")
+@click.option(
+    "--api-key",
+    "api_keys",
+    multiple=True,
+    envvar="ANTIPHON_API_KEY",
+    help="Accepted Bearer key; repeatable, or several in ANTIPHON_API_KEY.",
+)
 @click.option("--certfile", type=click.Path(path_type=Path), help="TLS certificate chain, PEM.")
 @click.option("--keyfile", type=click.Path(path_type=Path), help="TLS private key, PEM.")
 @click.option("--device", default="auto", help="auto, cpu or cuda[:N].")
@@ -48,7 +54,8 @@ from antiphon.errors import StartupError
 def serve(**options: Any) -> None:
     """Serve MODEL: an alias, a GGUF file or a Hugging Face directory.
 
-    Without MODEL the default one is served, and fetched first if need be.
+    Without MODEL the default one is served, and fetched first if need be. Every option can also be
+    set in the environment, as ANTIPHON_ and its name.
     """
     logging.basicConfig(format="%(levelname)s %(name)s: %(message)s", level=logging.WARNING)
     try:

@@ -17,6 +17,7 @@ from __future__ import annotations
 import json
 import math
 from array import array
+from typing import Literal
 
 import attrs
 
@@ -45,7 +46,7 @@ class Header:
     source: str
     model: str
     family: str = "plain"
-    tokenizer: str
+    tokenizer: Literal["opaque", "bytes"]
     prompt_tokens: int
     note: str = ""
 

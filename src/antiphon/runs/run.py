@@ -32,7 +32,7 @@ class Run:
         self._failure: AntiphonError | None = None
         self._opened = anyio.Event()
         self._ended = anyio.Event()
-        self._changed = anyio.Event()
+        self._changed: anyio.Event | None = None  # made only when somebody waits
 
     @property
     def logs(self) -> list[EventLog]:
@@ -63,6 +63,8 @@ class Run:
 
     async def changed(self) -> None:
         """Wait for the next step that brought frames, or for the end."""
+        if self._changed is None:
+            self._changed = anyio.Event()
         await self._changed.wait()
 
     def accept(self, choice: Choice) -> None:
@@ -100,5 +102,6 @@ class Run:
             self._opened.set()
         if self.ended:
             self._ended.set()
-        self._changed.set()
-        self._changed = anyio.Event()
+        if self._changed is not None:
+            self._changed.set()
+            self._changed = None

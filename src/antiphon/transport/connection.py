@@ -144,9 +144,10 @@ class Connection(TCPServer):
             self.writer.write_eof()
         self.writer.close()
         try:
-            with contextlib.suppress(OSError, RuntimeError):
-                await asyncio.wait_for(self.writer.wait_closed(), LINGER_S)
+            await asyncio.wait_for(self.writer.wait_closed(), LINGER_S)
         except TimeoutError:
             self.abort()
+        except (OSError, RuntimeError):
+            pass  # It is closed, one way or another.
         finally:
             await self.idle_task.stop()

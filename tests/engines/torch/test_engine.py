@@ -243,17 +243,19 @@ async def test_every_listed_capability_changes_the_output(tiny: ModelFiles) -> N
 
 async def test_one_request_cannot_poison_the_next(tiny: ModelFiles) -> None:
     """What an earlier owner left in a page, NaN included, is not seen by the next."""
-    request = a_request(1, PROMPTS[3], max_tokens=20)
-    (expected,) = await ask(tiny, request)
+    # Two page tables of one length, one filled further: the batch reads the other's empty end.
+    longer = a_request(1, PROMPTS[3], max_tokens=20)
+    shorter = a_request(2, PROMPTS[3][:20], max_tokens=20)
+    expected = await ask(tiny, longer, shorter)
     async with running(tiny) as (engine, watch):
         assert engine._engine is not None
         runner = engine._engine.runner
         assert isinstance(runner, Runner)
         runner.cache._pool[:, :, : runner.cache.padding_page] = np.nan
-        engine.submit(request)
-        engine.submit(attrs.evolve(request, key=2, prompt=request.prompt[:5]))
+        engine.submit(longer)
+        engine.submit(shorter)
         await watch.finished(1, 2)
-        assert watch[1].tokens == expected.tokens
+        assert [watch[key].tokens for key in (1, 2)] == [story.tokens for story in expected]
 
 
 async def test_stop_with_grace_lets_requests_end(tiny: ModelFiles) -> None:

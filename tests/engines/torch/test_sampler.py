@@ -13,6 +13,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from antiphon.engines.torch.sampling.filters import HEAD, min_p, top_k, top_p
+from antiphon.engines.torch.sampling.philox import gumbel
 from antiphon.engines.torch.sampling.sampler import sample
 from antiphon.engines.torch.sequence import Sequence
 from engines.torch.harness import a_request
@@ -129,6 +130,11 @@ def test_min_p_is_relative_to_the_likeliest(logits: list[float], ratio: float) -
             assert (value > -1e9) == (share > ratio * max(shares))
 
 
+def test_min_p_keeps_ties() -> None:
+    logits = torch.tensor([[1.0, 3.0, 3.0, 0.0]])
+    assert min_p(logits, torch.tensor([1.0])).tolist() == [[-math.inf, 3.0, 3.0, -math.inf]]
+
+
 def test_top_p_beyond_its_head_is_exact() -> None:
     """A flat distribution needs far more tokens than are looked at first."""
     logits = torch.randn(2, 8 * HEAD, generator=torch.Generator().manual_seed(3)) * 0.1
@@ -158,6 +164,16 @@ def test_a_row_is_drawn_alike_alone_and_in_a_batch() -> None:
     together = sample(logits.clone(), sequences)
     for row, sequence in enumerate(sequences):
         assert sample(logits[row : row + 1].clone(), [sequence]) == [together[row]]
+
+
+def test_the_draw_is_gumbel_argmax_at_the_absolute_position() -> None:
+    logits = torch.randn(40, 300, generator=torch.Generator().manual_seed(2))
+    sequences = [a_sequence(output=[1] * row, seed=42, temperature=0.5) for row in range(40)]
+    tokens = [one.token for one in sample(logits, sequences)]
+    positions = range(3, 43)  # the prompt has three tokens
+    noise = gumbel([42] * 40, positions, 300, torch.device("cpu"))
+    assert tokens == (logits / 0.5 + noise).argmax(-1).tolist()
+    assert len(set(tokens)) > 10
 
 
 def test_greedy_takes_the_lowest_id_of_the_likeliest() -> None:

@@ -1,0 +1,117 @@
+"""A client that goes away, over a real socket: its engine request is aborted, whatever it asked."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import AsyncIterator, Sequence
+from typing import Any
+
+import anyio
+import httpx
+import pytest
+
+from antiphon.app import make_app, make_service, running
+from antiphon.engines.pace import Pace
+from antiphon.engines.recording import load_recordings
+from antiphon.engines.replay import ReplayEngine
+from antiphon.prompting.prompter import ReplayPrompter
+from antiphon.runs.catalogue import ServedModel
+from antiphon.transport.listener import bind
+from antiphon.transport.worker import serve
+from api.conftest import FIXTURES
+from transport.hosting import H2Client
+
+JSON = "application/json"
+
+BODIES: dict[str, dict[str, Any]] = {
+    "/v1/chat/completions": {"messages": [{"role": "user", "content": "hi"}], "n": 3},
+    "/v1/completions": {"prompt": "hi"},
+    "/v1/responses": {"input": "hi"},
+}
+
+
+class WatchedEngine(ReplayEngine):
+    """The replay engine, which says when it is told to abort."""
+
+    def watch(self) -> None:
+        self.submitted = anyio.Event()
+        self.aborted = anyio.Event()
+        self.keys: list[int] = []
+
+    def submit(self, request: Any) -> None:
+        super().submit(request)
+        self.submitted.set()
+
+    def abort(self, keys: Sequence[int]) -> None:
+        self.keys += keys
+        super().abort(keys)
+        self.aborted.set()
+
+
+@pytest.fixture
+async def host() -> AsyncIterator[tuple[WatchedEngine, Any, str]]:
+    """(engine, service, url) of a server whose model never stops by itself."""
+    recordings = {"plain/hold": load_recordings(FIXTURES)["plain/hold"]}
+    engine = WatchedEngine(recordings, pace=Pace.FULL)
+    engine.watch()
+    info = await engine.start()
+    model = ServedModel(id="plain/hold", created=0, prompter=ReplayPrompter(3, "opaque"), info=info)
+    service = make_service(engine, [model])
+    ending = anyio.Event()
+    with bind("127.0.0.1", 0) as listener:
+        async with running(service, engine, grace_s=0), anyio.create_task_group() as tasks:
+
+            async def run() -> None:
+                await serve(make_app(service), listener, shutdown=ending.wait)
+
+            tasks.start_soon(run)
+            yield engine, service, listener.url
+            ending.set()
+
+
+@pytest.mark.parametrize("path", list(BODIES))
+@pytest.mark.parametrize("stream", [True, False])
+@pytest.mark.parametrize("protocol", ["HTTP/1.1", "HTTP/2"])
+async def test_leaving_aborts(
+    host: tuple[WatchedEngine, Any, str], protocol: str, stream: bool, path: str
+) -> None:
+    engine, service, url = host
+    http2 = protocol == "HTTP/2"
+    body = {"model": "plain/hold", "stream": stream, **BODIES[path]}
+    with anyio.fail_after(10):
+        async with httpx.AsyncClient(base_url=url, http1=not http2, http2=http2) as client:
+            if stream:
+                async with client.stream("POST", path, json=body) as response:
+                    assert response.http_version == protocol
+                    await anext(response.aiter_bytes())
+            else:
+                async with anyio.create_task_group() as tasks:
+                    tasks.start_soon(lambda: client.post(path, json=body))
+                    await engine.submitted.wait()
+                    tasks.cancel_scope.cancel()
+        await engine.aborted.wait()
+    assert len(engine.keys) == body.get("n", 1)
+    assert service.fanout.running == 0
+
+
+async def test_one_stream_of_a_connection_is_reset_and_its_neighbour_goes_on(
+    host: tuple[WatchedEngine, Any, str],
+) -> None:
+    engine, service, url = host
+    body = json.dumps({"model": "plain/hold", "stream": True, "input": "hi"}).encode()
+    with anyio.fail_after(10):
+        async with H2Client.connect(int(url.rpartition(":")[2])) as client:
+            streams = []
+            for _ in range(2):
+                stream = client.queue(
+                    "/v1/responses", "POST", end=False, headers=[("content-type", JSON)]
+                )
+                client.h2.send_data(stream, body, end_stream=True)
+                await client.flush()
+                await client.read_until(lambda stream=stream: b"delta" in client.body(stream))  # type: ignore[misc]  # bound default
+                streams.append(stream)
+            client.h2.reset_stream(streams[0], 8)
+            await client.flush()
+            await engine.aborted.wait()
+            assert service.fanout.running == 1
+            assert client.reset(streams[1]) is None

@@ -1,0 +1,124 @@
+"""What cannot be served is one clear line on standard error and an exit status that is not 0."""
+
+from __future__ import annotations
+
+import os
+import shutil
+import socket
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from antiphon.models.files import ModelFiles
+
+FIXTURES = Path(__file__).parents[2] / "fixtures"
+
+
+def antiphon(*arguments: str, **environment: str) -> subprocess.CompletedProcess[str]:
+    return subprocess.run(
+        [sys.executable, "-m", "antiphon", *arguments],
+        capture_output=True,
+        text=True,
+        timeout=60,
+        check=False,
+        env={**os.environ, **environment},
+    )
+
+
+def assert_refused(result: subprocess.CompletedProcess[str], *words: str) -> None:
+    assert result.returncode not in (0, None)
+    assert "Traceback" not in result.stderr
+    lines = result.stderr.strip().splitlines()
+    assert lines[-1].startswith("Error: ")
+    for word in words:
+        assert word in result.stderr
+    assert result.stdout == ""
+
+
+def test_a_taken_port() -> None:
+    with socket.socket() as taken:
+        taken.bind(("127.0.0.1", 0))
+        taken.listen()
+        port = taken.getsockname()[1]
+        assert_refused(antiphon("serve", "--port", str(port)), f"Port {port}", "in use")
+
+
+def test_a_model_that_is_not_there(tmp_path: Path) -> None:
+    missing = tmp_path / "no-such-model.gguf"
+    assert_refused(antiphon("serve", str(missing), "--port", "0"), str(missing))
+
+
+def test_a_directory_without_a_model(tmp_path: Path) -> None:
+    assert_refused(antiphon("serve", str(tmp_path), "--port", "0"), str(tmp_path))
+
+
+@pytest.mark.parametrize("size", [0, 3, 4096])
+def test_a_file_that_is_no_gguf(tmp_path: Path, size: int) -> None:
+    garbage = tmp_path / "garbage.gguf"
+    garbage.write_bytes(b"x" * size)
+    assert_refused(antiphon("serve", str(garbage), "--port", "0"), "garbage.gguf")
+
+
+@pytest.mark.parametrize("kept", [64, 1_000_000, 90_000_000])
+def test_a_gguf_that_was_cut(default_model: ModelFiles, tmp_path: Path, kept: int) -> None:
+    cut = tmp_path / "cut.gguf"
+    shutil.copy(default_model.path, cut)
+    os.truncate(cut, kept)
+    assert_refused(antiphon("serve", str(cut), "--port", "0"), "cut.gguf")
+
+
+def test_recordings_that_are_not_there(tmp_path: Path) -> None:
+    replay = ("serve", "--engine", "replay", "--port", "0", "--fixtures")
+    assert_refused(antiphon(*replay, str(tmp_path / "none")), "not a directory")
+    (tmp_path / "bad.jsonl").write_text("{}\n")
+    assert_refused(antiphon(*replay, str(tmp_path)), "bad.jsonl", "line 1")
+
+
+def test_flags_that_make_no_sense(tmp_path: Path) -> None:
+    replay = ("serve", "--engine", "replay", "--fixtures", str(FIXTURES), "--port", "0")
+    assert_refused(antiphon(*replay, "--pace", "quick"), "--pace")
+    assert_refused(antiphon(*replay, "some-model"), "MODEL")
+    assert_refused(antiphon(*replay, "--certfile", "x.pem"), "--keyfile")
+    assert_refused(antiphon(*replay, "--certfile", "x.pem", "--keyfile", "y.pem"), "x.pem")
+    assert_refused(antiphon(*replay, "--api-key", ""), "--api-key")
+    assert_refused(antiphon("serve", "--fixtures", str(tmp_path), "--port", "0"), "--fixtures")
+    assert_refused(antiphon("serve", "--port", "70000"), "70000")
+    assert_refused(antiphon("serve", "--host", "no.such.host.invalid", "--port", "0"), "host")
+
+
+@pytest.mark.parametrize(
+    ("flag", "value"), [("--device", "tpu"), ("--device", "cuda:99"), ("--dtype", "int3")]
+)
+def test_devices_and_dtypes_that_are_not_there(
+    default_model: ModelFiles, flag: str, value: str
+) -> None:
+    assert_refused(antiphon("serve", flag, value, "--port", "0"), value.partition(":")[0])
+
+
+def test_fetch_prints_the_path_of_the_cached_model(default_model: ModelFiles) -> None:
+    result = antiphon("fetch", "--quiet")
+    assert (result.returncode, result.stdout.strip()) == (0, str(default_model.path))
+
+
+def test_fetch_of_an_unknown_name() -> None:
+    assert_refused(antiphon("fetch", "no-such-model"), "no-such-model")
+
+
+def test_fetch_without_a_network(tmp_path: Path) -> None:
+    result = antiphon(
+        "fetch", "--quiet", ANTIPHON_CACHE=str(tmp_path), PIP_NO_INDEX="1", PIP_FIND_LINKS=""
+    )
+    assert_refused(result, "pip download", "antiphon serve")
+    assert [path for path in tmp_path.rglob("*") if path.is_file() and path.name != ".lock"] == []
+
+
+def test_settings_come_from_the_environment_too() -> None:
+    result = antiphon("serve", ANTIPHON_PORT="70000")
+    assert_refused(result, "70000")
+
+
+def test_help_and_version() -> None:
+    assert "--fixtures" in antiphon("serve", "--help").stdout
+    assert antiphon("--version").stdout.startswith("antiphon, version ")

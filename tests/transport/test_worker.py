@@ -1,0 +1,318 @@
+"""The server: all protocols on one port, start-up, and every way to end."""
+
+from __future__ import annotations
+
+import asyncio
+import signal
+import socket
+import sys
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+from pathlib import Path
+
+import anyio
+import httpx
+import pytest
+from anyio.abc import Process
+from anyio.streams.buffered import BufferedByteReceiveStream
+from h2.connection import H2Connection
+from h2.errors import ErrorCodes
+from h2.events import DataReceived, StreamEnded
+from quart import Quart, Response
+
+from antiphon.errors import StartupError
+from antiphon.transport.worker import bind, serve
+from transport.hosting import GUARD_S, H1Client, H2Client, Tracker, certificate, quart_app, serving
+
+
+@pytest.fixture
+def tracker() -> Tracker:
+    return Tracker()
+
+
+@pytest.fixture
+def app(tracker: Tracker) -> Quart:
+    app = quart_app()
+
+    @app.get("/hi")
+    async def hi() -> str:
+        return "hi"
+
+    @app.get("/silent")
+    async def silent() -> Response:
+        async def body() -> AsyncIterator[bytes]:
+            with tracker:
+                yield b"first"
+                await anyio.sleep_forever()
+
+        return Response(body())
+
+    return app
+
+
+async def test_http1_and_prior_knowledge_on_one_port(app: Quart) -> None:
+    async with serving(app) as listener:
+        async with httpx.AsyncClient() as plain:
+            answer = await plain.get(f"{listener.url}/hi")
+            assert (answer.http_version, answer.text) == ("HTTP/1.1", "hi")
+        async with httpx.AsyncClient(http1=False, http2=True) as prior:
+            answer = await prior.get(f"{listener.url}/hi")
+            assert (answer.http_version, answer.text) == ("HTTP/2", "hi")
+
+
+async def test_upgrade_to_h2c(app: Quart) -> None:
+    async with serving(app) as listener, H1Client.open(listener) as client:
+        connection = H2Connection()
+        settings = connection.initiate_upgrade_connection()
+        assert settings is not None
+        await client.send(
+            b"GET /hi HTTP/1.1\r\nHost: x\r\nConnection: Upgrade, HTTP2-Settings\r\n"
+            b"Upgrade: h2c\r\nHTTP2-Settings: " + settings + b"\r\n\r\n"
+        )
+        assert (await client.until(b"\r\n\r\n")).startswith(b"HTTP/1.1 101 ")
+        await client.send(connection.data_to_send())
+        body = b""
+        with anyio.fail_after(GUARD_S):
+            while True:
+                events = connection.receive_data(await client.reader.read(65536))
+                body += b"".join(each.data for each in events if isinstance(each, DataReceived))
+                if any(isinstance(each, StreamEnded) for each in events):
+                    break
+        assert body == b"hi"
+
+
+@pytest.mark.parametrize(("http2", "version"), [(True, "HTTP/2"), (False, "HTTP/1.1")])
+async def test_alpn_over_tls(app: Quart, tmp_path: Path, http2: bool, version: str) -> None:
+    cert, trust = certificate(tmp_path)
+    async with serving(app, cert) as listener:
+        async with httpx.AsyncClient(verify=trust, http2=http2) as client:
+            answer = await client.get(f"{listener.url}/hi")
+        assert (answer.http_version, answer.text) == (version, "hi")
+
+
+async def test_an_upgrade_over_tls_stays_http1(app: Quart, tmp_path: Path) -> None:
+    cert, trust = certificate(tmp_path)
+    async with serving(app, cert) as listener:
+        async with httpx.AsyncClient(verify=trust) as client:
+            upgrade = {"connection": "upgrade, http2-settings", "upgrade": "h2c"}
+            answer = await client.get(f"{listener.url}/hi", headers=upgrade)
+        assert (answer.http_version, answer.text) == ("HTTP/1.1", "hi")
+
+
+async def test_plain_text_at_a_tls_port_harms_nobody(app: Quart, tmp_path: Path) -> None:
+    cert, trust = certificate(tmp_path)
+    async with serving(app, cert) as listener:
+        async with H1Client.open(listener) as stranger:
+            await stranger.send(b"GET /hi HTTP/1.1\r\nHost: x\r\n\r\n")
+            await stranger.rest()
+        async with httpx.AsyncClient(verify=trust) as client:
+            assert (await client.get(f"{listener.url}/hi")).text == "hi"
+
+
+async def test_clients_that_come_before_serving_are_served(app: Quart) -> None:
+    stop = asyncio.Event()
+    with bind("127.0.0.1", 0) as listener:
+        async with H1Client.open(listener) as early, asyncio.TaskGroup() as tasks:
+            await early.send(b"GET /hi HTTP/1.0\r\n\r\n")
+            tasks.create_task(serve(app, listener, shutdown=stop.wait))
+            assert (await early.rest()).endswith(b"hi")
+            stop.set()
+
+
+async def test_an_application_that_does_not_start_is_a_startup_error() -> None:
+    app = quart_app()
+
+    @app.before_serving
+    async def fail() -> None:
+        raise ValueError("no disk left")
+
+    with bind("127.0.0.1", 0) as listener:
+        with pytest.raises(StartupError, match="did not start: .*no disk left"):
+            await serve(app, listener, shutdown=asyncio.Event().wait)
+
+
+async def test_the_application_is_started_and_shut_down_once(app: Quart) -> None:
+    calls: list[str] = []
+
+    @app.before_serving
+    async def before() -> None:
+        calls.append("before")
+
+    @app.after_serving
+    async def after() -> None:
+        calls.append("after")
+
+    async with serving(app) as listener, H2Client.open(listener) as client:
+        assert await client.get("/hi") == b"hi"
+        assert calls == ["before"]
+    assert calls == ["before", "after"]
+
+
+async def test_shutdown_closes_idle_connections_and_the_port(app: Quart) -> None:
+    stop = asyncio.Event()
+    async with serving(app, grace_s=GUARD_S, stop=stop) as listener:
+        used, fresh = H2Client.open(listener), H2Client.open(listener)
+        async with used as first, fresh as second, H1Client.open(listener) as third:
+            assert await first.get("/hi") == b"hi"
+            await second.read()
+            await third.send(b"GET /hi HTTP/1.1\r\nHost: x\r\n\r\n")
+            await third.until(b"\r\n\r\nhi")
+            stop.set()
+            for client in (first, second):
+                await client.read_to_end()
+                assert client.goaways == [ErrorCodes.NO_ERROR]
+            assert await third.rest() == b""
+        with pytest.raises(ConnectionRefusedError):
+            socket.create_connection(("127.0.0.1", listener.socket.getsockname()[1]))
+
+
+async def test_live_answers_get_their_grace_and_new_streams_are_refused(app: Quart) -> None:
+    stop, go_on = asyncio.Event(), anyio.Event()
+
+    @app.get("/slow")
+    async def slow() -> Response:
+        async def body() -> AsyncIterator[bytes]:
+            yield b"first"
+            await go_on.wait()
+            yield b" last"
+
+        return Response(body())
+
+    async with serving(app, grace_s=GUARD_S, stop=stop) as listener:
+        async with H2Client.open(listener) as client, H1Client.open(listener) as plain:
+            stream = await client.request("/slow")
+            await plain.send(b"GET /slow HTTP/1.1\r\nHost: x\r\n\r\n")
+            await plain.until(b"first\r\n")
+            await client.read_until(lambda: client.body(stream) == b"first")
+            stop.set()
+            await anyio.wait_all_tasks_blocked()
+            late = await client.request("/hi")
+            await client.read_until(lambda: client.reset(late) is not None)
+            assert client.reset(late) == ErrorCodes.REFUSED_STREAM
+            go_on.set()
+            await client.read_to_end()
+            assert client.body(stream) == b"first last"
+            assert client.ended(stream)
+            assert client.goaways == [ErrorCodes.NO_ERROR]
+            assert (await plain.rest()).endswith(b" last\r\n0\r\n\r\n")
+
+
+async def test_answers_beyond_the_grace_are_cut_and_their_handlers_ended(
+    app: Quart, tracker: Tracker
+) -> None:
+    stop = asyncio.Event()
+    async with serving(app, grace_s=0, stop=stop) as listener:
+        async with H2Client.open(listener) as client, H1Client.open(listener) as plain:
+            stream = await client.request("/silent")
+            await plain.send(b"GET /silent HTTP/1.1\r\nHost: x\r\n\r\n")
+            await tracker.until(lambda it: it.live == 2)
+            stop.set()
+            await client.read_to_end()
+            assert not client.ended(stream)
+            assert client.goaways == [ErrorCodes.NO_ERROR]
+            assert not (await plain.rest()).endswith(b"0\r\n\r\n")
+    assert tracker.live == 0
+
+
+async def test_a_reader_that_has_stopped_does_not_hold_the_shutdown(app: Quart) -> None:
+    @app.get("/flood")
+    async def flood() -> Response:
+        async def body() -> AsyncIterator[bytes]:
+            while True:
+                yield bytes(65536)
+
+        return Response(body())
+
+    stop = asyncio.Event()
+    with anyio.fail_after(GUARD_S):
+        async with serving(app, grace_s=0, stop=stop) as listener:
+            async with H1Client.open(listener) as plain:
+                await plain.send(b"GET /flood HTTP/1.1\r\nHost: x\r\n\r\n")
+                await plain.until(b"\r\n\r\n")
+                await anyio.wait_all_tasks_blocked()
+
+
+SCRIPT = """
+import asyncio, sys
+from quart import Quart, Response
+from antiphon.transport.quart_host import AntiphonHTTPConnection
+from antiphon.transport.worker import bind, serve
+
+app = Quart("signals")
+app.asgi_http_class = AntiphonHTTPConnection
+
+@app.get("/silent")
+async def silent():
+    async def body():
+        try:
+            yield b"first"
+            await asyncio.sleep(3600)
+        finally:
+            print("ended", flush=True)
+    return Response(body())
+
+async def main():
+    with bind("127.0.0.1", 0) as listener:
+        print(listener.port, flush=True)
+        await serve(app, listener, grace_s=float(sys.argv[1]))
+    print("served", flush=True)
+
+asyncio.run(main())
+"""
+
+
+@pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGINT])
+async def test_a_signal_ends_with_status_0(number: signal.Signals) -> None:
+    async with await anyio.open_process([sys.executable, "-c", SCRIPT, "0"]) as process:
+        lines = Lines(process)
+        async with live_stream(int(await lines.next())) as client:
+            process.send_signal(number)
+            await client.read_to_end()
+        assert await lines.next() == "ended"
+        assert await lines.next() == "served"
+        with anyio.fail_after(GUARD_S):
+            assert await process.wait() == 0
+
+
+async def test_a_second_signal_ends_the_grace() -> None:
+    async with await anyio.open_process([sys.executable, "-c", SCRIPT, "3600"]) as process:
+        lines = Lines(process)
+        port = int(await lines.next())
+        async with live_stream(port) as client, idle(port) as other:
+            process.send_signal(signal.SIGTERM)
+            await other.read_to_end()  # the first signal has been handled
+            assert not client.eof
+            process.send_signal(signal.SIGTERM)
+            await client.read_to_end()
+        assert await lines.next() == "ended"
+        with anyio.fail_after(GUARD_S):
+            assert await process.wait() == 0
+
+
+class Lines:
+    """The lines a process prints."""
+
+    def __init__(self, process: Process) -> None:
+        assert process.stdout is not None
+        self._stream = BufferedByteReceiveStream(process.stdout)
+
+    async def next(self) -> str:
+        with anyio.fail_after(GUARD_S):
+            return (await self._stream.receive_until(b"\n", 1000)).decode()
+
+
+@asynccontextmanager
+async def live_stream(port: int) -> AsyncIterator[H2Client]:
+    """A client with a stream that has begun and will not end."""
+    async with H2Client.connect(port) as client:
+        stream = await client.request("/silent")
+        await client.read_until(lambda: client.body(stream) == b"first")
+        yield client
+
+
+@asynccontextmanager
+async def idle(port: int) -> AsyncIterator[H2Client]:
+    """A client that has done nothing but to connect."""
+    async with H2Client.connect(port) as client:
+        await client.read()
+        yield client
