@@ -281,6 +281,12 @@ async def test_gauges_tell_the_load(tiny: ModelFiles) -> None:
         assert all(a.t_ns <= b.t_ns for a, b in itertools.pairwise(watch.log))
 
 
+async def test_frames_have_one_consumer(tiny: ModelFiles) -> None:
+    async with running(tiny) as (engine, _):
+        with pytest.raises(RuntimeError, match="one consumer"):
+            engine.frames()
+
+
 async def test_frames_before_start_are_an_error(tiny: ModelFiles) -> None:
     with pytest.raises(RuntimeError, match="not started"):
         TorchEngine(tiny).frames()

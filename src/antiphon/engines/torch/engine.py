@@ -49,6 +49,7 @@ class TorchEngine:
         self._outbox: Outbox | None = None
         self._engine: EngineLoop | None = None
         self._exited = asyncio.Event()
+        self._consumed = False
 
     async def start(self) -> EngineInfo:
         """Load in the engine's own thread, which then runs the loop."""
@@ -78,6 +79,9 @@ class TorchEngine:
         """The frames, in order, until the engine has stopped or failed."""
         if self._outbox is None:
             raise RuntimeError("the engine was not started")
+        if self._consumed:
+            raise RuntimeError("the frames of an engine have one consumer")
+        self._consumed = True
         return self._outbox.frames()
 
     async def stop(self, grace_s: float) -> None:
