@@ -181,6 +181,15 @@ class H2Client:
             while not condition():
                 assert await self.read(), f"the connection ended: {self.seen}"
 
+    async def until_ended(self, *stream_ids: int) -> None:
+        await self.read_until(lambda: self.ended(*stream_ids))
+
+    async def until_reset(self, stream_id: int) -> None:
+        await self.read_until(lambda: self.reset(stream_id) is not None)
+
+    async def until_begun(self, stream_id: int) -> None:
+        await self.read_until(lambda: self.status(stream_id) is not None)
+
     async def read(self) -> bool:
         """Take what arrives next; False at the end of the connection."""
         try:
@@ -205,7 +214,7 @@ class H2Client:
             while await self.read():
                 pass
 
-    def of(self, kind: type[events.Event], stream_id: int | None = None) -> list[events.Event]:
+    def of(self, kind: type[E], stream_id: int | None = None) -> list[E]:
         return [
             event
             for event in self.seen
@@ -232,12 +241,12 @@ class H2Client:
 
     @property
     def goaways(self) -> list[int]:
-        return [int(each.error_code) for each in self.of(events.ConnectionTerminated)]
+        return [int(each.error_code or 0) for each in self.of(events.ConnectionTerminated)]
 
     async def get(self, path: str) -> bytes:
         """The body of a whole answer."""
         stream_id = await self.request(path)
-        await self.read_until(lambda: self.ended(stream_id))
+        await self.until_ended(stream_id)
         return self.body(stream_id)
 
 

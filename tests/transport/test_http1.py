@@ -37,7 +37,7 @@ def app(tracker: Tracker) -> Quart:
         return "no", 400
 
     @app.post("/echo")
-    async def echo() -> bytes:
+    async def echo() -> str | bytes:
         return await request.get_data(as_text=False)
 
     @app.get("/breaks")

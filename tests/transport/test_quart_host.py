@@ -8,7 +8,8 @@ from collections.abc import AsyncIterator, Callable
 import anyio
 import attrs
 import pytest
-from hypercorn.typing import HTTPScope
+from h2.events import ResponseReceived
+from hypercorn.typing import ASGIReceiveEvent, ASGISendEvent, HTTPScope
 from quart import Quart, Response, ResponseReturnValue
 
 from antiphon.transport.quart_host import EventStreamResponse
@@ -48,12 +49,16 @@ def app_with(view: Callable[[], ResponseReturnValue], **config: object) -> Quart
 
 async def test_an_event_stream_says_what_it_is() -> None:
     app = app_with(lambda: EventStreamResponse(Source([b"data: 1\n\n"]), {"x-request-id": "r1"}))
-    response = await app.test_client().get("/")
-    assert response.headers["content-type"] == "text/event-stream; charset=utf-8"
-    assert response.headers["cache-control"] == "no-cache"
-    assert response.headers["x-accel-buffering"] == "no"
-    assert response.headers["x-request-id"] == "r1"
-    assert "content-length" not in response.headers
+    async with serving(app) as listener, H2Client.open(listener) as client:
+        stream = await client.request("/")
+        await client.read_until(lambda: client.ended(stream))
+        (response,) = client.of(ResponseReceived, stream)
+        headers = {bytes(name).decode(): bytes(value).decode() for name, value in response.headers}
+    assert headers["content-type"] == "text/event-stream; charset=utf-8"
+    assert headers["cache-control"] == "no-cache"
+    assert headers["x-accel-buffering"] == "no"
+    assert headers["x-request-id"] == "r1"
+    assert "content-length" not in headers
 
 
 async def test_the_same_bytes_over_sockets_and_over_plain_asgi() -> None:
@@ -70,11 +75,11 @@ async def test_the_same_bytes_over_sockets_and_over_plain_asgi() -> None:
 
 async def test_a_source_is_closed_when_its_stream_ends() -> None:
     source = Source([b"data: 1\n\n"])
-    async with serving(app_with(lambda: EventStreamResponse(source))) as listener:
-        async with H2Client.open(listener) as client:
-            await client.get("/")
-            with anyio.fail_after(GUARD_S):
-                await source.whenever_closed.wait()
+    app = app_with(lambda: EventStreamResponse(source))
+    async with serving(app) as listener, H2Client.open(listener) as client:
+        await client.get("/")
+        with anyio.fail_after(GUARD_S):
+            await source.whenever_closed.wait()
 
 
 async def test_a_source_is_closed_when_its_client_leaves() -> None:
@@ -137,14 +142,14 @@ async def test_cancelling_the_asgi_call_ends_and_awaits_both_inner_tasks() -> No
                 await asyncio.sleep(0)  # cleaning up takes a while, and is waited for
         return "never"
 
-    async def receive() -> object:
+    async def receive() -> ASGIReceiveEvent:
         await anyio.sleep_forever()
-        return None
+        raise AssertionError
 
-    async def send(_: object) -> None: ...
+    async def send(_: ASGISendEvent) -> None: ...
 
     before = asyncio.all_tasks()
-    call = asyncio.ensure_future(app(SCOPE, receive, send))  # type: ignore[arg-type]
+    call = asyncio.ensure_future(app(SCOPE, receive, send))
     await tracker.until(lambda it: it.live == 1)
     call.cancel()
     with pytest.raises(asyncio.CancelledError):

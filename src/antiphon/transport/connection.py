@@ -105,7 +105,11 @@ class Connection(TCPServer):
         """What the protocol has for the client, or tells of itself."""
         if isinstance(event, Updated) and not event.idle:
             self._patience = self.config.keep_alive_timeout
-        await super().protocol_send(event)
+        if isinstance(event, RawData) and self.writer.is_closing():
+            # Not all transports can be written to any more (asyncio's TLS one fails).
+            await self.protocol.handle(Closed())
+        else:
+            await super().protocol_send(event)
 
     async def say_goodbye(self, error_code: ErrorCodes = ErrorCodes.NO_ERROR) -> None:
         """Tell an HTTP/2 client that the connection ends, then close it once that is written."""

@@ -18,7 +18,8 @@ from typing import Any
 
 import h11
 from hypercorn.events import Closed, Event, RawData, Updated
-from hypercorn.protocol.events import Body, Data, EndBody
+from hypercorn.protocol.events import Body, Data, EndBody, StreamClosed
+from hypercorn.protocol.events import Event as StreamEvent
 from hypercorn.protocol.h11 import STREAM_ID, H11Protocol
 from hypercorn.typing import H11SendableEvent
 
@@ -49,6 +50,14 @@ class AntiphonH1(H11Protocol):
         if self._paused and len(self.connection.trailing_data[0]) > READ_AHEAD:
             await self.can_read.clear()
             await self.can_read.wait()
+
+    async def stream_send(self, event: StreamEvent) -> None:
+        """What the application sends. After the end of the connection it is dropped."""
+        if self._closed and not isinstance(event, StreamClosed):
+            # A handler that never waits for anything else could not be cancelled.
+            await asyncio.sleep(0)
+            return
+        await super().stream_send(event)
 
     async def _handle_events(self) -> None:
         async with self._handling:

@@ -66,6 +66,9 @@ class AntiphonH2(H2Protocol):
             },
         )
         self._buffers: dict[int, SendBuffer] = {}
+        self._gone = SendBuffer()
+        """Takes the rest of an answer whose stream is gone."""
+        self._gone.close()
         self._ready: dict[int, None] = {}
         """Streams to look at in the next send pass, in order."""
         self._settled = True
@@ -159,9 +162,7 @@ class AntiphonH2(H2Protocol):
                 await super().stream_send(event)
 
     async def _queue(self, event: Body | EndBody | Trailers) -> None:
-        buffer = self._buffers.get(event.stream_id)
-        if buffer is None:
-            return
+        buffer = self._buffers.get(event.stream_id, self._gone)
         self._ready[event.stream_id] = None
         await self.has_data.set()
         match event:

@@ -29,8 +29,13 @@ class SendBuffer:
         return self._ended and not self._data
 
     async def push(self, data: bytes) -> None:
-        """Queue ``data``; above the high-water mark, wait until the queue is down to the low."""
+        """Queue ``data``; above the high-water mark, wait until the queue is down to the low.
+
+        On a closed stream ``data`` is dropped, and the caller gives way: a handler that never
+        waits for anything else could not be cancelled.
+        """
         if self._done.is_set():
+            await asyncio.sleep(0)
             return
         self._data += data
         if len(self._data) >= STREAM_HIGH_WATER:
