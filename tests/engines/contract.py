@@ -173,6 +173,13 @@ class EngineContract:
             assert watch[2].finish in (Finish.ERROR, Finish.ABORT)
             assert not watch[2].tokens
 
+    async def test_a_request_after_the_stop_gets_its_terminal_row(self, rig: EngineRig) -> None:
+        async with running(rig) as watch:
+            await rig.port.stop(0)
+            rig.port.submit(rig.short(1))
+            await watch.end()
+            assert watch[1].finish in (Finish.ERROR, Finish.ABORT)
+
     async def test_stop_twice_and_submit_after_it_do_not_raise(self, rig: EngineRig) -> None:
         async with running(rig) as watch:
             await rig.port.stop(0)

@@ -102,6 +102,8 @@ class ReplayEngine:
     def submit(self, request: EngineRequest) -> None:
         """Take a request, or refuse it with an ``ERROR`` row."""
         self._schedule.submit(request)
+        if self._ended.is_set():  # nobody plays any more, but the refusal can still be read
+            self._deliver_last()
         self._command()
 
     def abort(self, keys: Sequence[int]) -> None:
@@ -148,11 +150,15 @@ class ReplayEngine:
             log.exception("the replay engine died")
             info.healthy = False
             self._schedule.fail_all(DIED)
-            if (last := self._schedule.step(0)) is not None:
-                self._deliver(last)
+            self._deliver_last()
         finally:
             self._ended.set()
             self._arrived.set()
+
+    def _deliver_last(self) -> None:
+        """What is terminal needs no clock."""
+        if (last := self._schedule.step(0)) is not None:
+            self._deliver(last)
 
     def _deliver(self, frame: StepFrame) -> None:
         self._frames.append(frame)

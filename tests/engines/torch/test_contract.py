@@ -6,12 +6,11 @@ from collections.abc import Sequence
 
 import pytest
 
-from antiphon.engines.port import Finish
 from antiphon.engines.torch import TorchEngine
 from antiphon.engines.torch.drawn import DrawnToken
 from antiphon.engines.torch.scheduler import Chunk
 from antiphon.models.files import ModelFiles
-from engines.contract import EngineContract, EngineRig, running
+from engines.contract import EngineContract, EngineRig
 from engines.torch.harness import a_request
 
 
@@ -38,10 +37,3 @@ class TestTorchContract(EngineContract):
             over_long=lambda key: a_request(key, [1] * 2048),
             kill=kill,
         )
-
-    async def test_a_request_after_the_stop_gets_its_terminal_row(self, rig: EngineRig) -> None:
-        async with running(rig) as watch:
-            await rig.port.stop(0)
-            rig.port.submit(rig.short(1))
-            await watch.end()
-            assert watch[1].finish in (Finish.ERROR, Finish.ABORT)
