@@ -6,6 +6,7 @@ import secrets
 import time
 from collections.abc import AsyncIterator, Callable, Iterable
 from contextlib import asynccontextmanager
+from functools import partial
 
 import anyio
 from anyio import to_thread
@@ -79,7 +80,7 @@ def make_app(service: Service) -> Quart:
 
 
 @asynccontextmanager
-async def running(service: Service, engine: EnginePort, *, grace_s: float) -> AsyncIterator[None]:
+async def running(service: Service, grace_s: float = 0.0) -> AsyncIterator[None]:
     """Carry the engine's frames while the block runs, then stop the engine.
 
     At the end every open request gets ``grace_s`` seconds, then its terminal event.
@@ -90,7 +91,7 @@ async def running(service: Service, engine: EnginePort, *, grace_s: float) -> As
             yield
         finally:
             with anyio.CancelScope(shield=True):
-                await engine.stop(grace_s)
+                await service.fanout.drain(grace_s)
 
 
 async def serve_forever(config: Config, say: Callable[[str], None]) -> None:
@@ -113,10 +114,14 @@ async def serve_forever(config: Config, say: Callable[[str], None]) -> None:
             strict_requests=config.strict_requests,
             ping_s=config.sse_ping_interval,
         )
-        async with running(service, engine, grace_s=config.grace):
+        async with running(service):
             for line in greeting(config, models, listener.url):
                 say(line)
-            await serve(make_app(service), listener)
+            await serve(
+                make_app(service),
+                listener,
+                drain=partial(service.fanout.drain, config.grace),
+            )
 
 
 async def load_torch(config: Config) -> tuple[EnginePort, list[ServedModel]]:

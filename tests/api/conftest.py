@@ -42,7 +42,7 @@ async def benches(*keys: str, strict: bool = False) -> AsyncIterator[Bench]:
         for name, recording in recordings.items()
     ]
     service = make_service(engine, models, api_keys=keys, strict_requests=strict)
-    async with running(service, engine, grace_s=0):
+    async with running(service):
         yield Bench(service, make_app(service).test_client())
 
 

@@ -59,7 +59,7 @@ async def host() -> AsyncIterator[tuple[WatchedEngine, Any, str]]:
     service = make_service(engine, [model])
     ending = anyio.Event()
     with bind("127.0.0.1", 0) as listener:
-        async with running(service, engine, grace_s=0), anyio.create_task_group() as tasks:
+        async with running(service), anyio.create_task_group() as tasks:
 
             async def run() -> None:
                 await serve(make_app(service), listener, shutdown=ending.wait)

@@ -110,7 +110,9 @@ async def test_a_client_that_leaves_is_noticed(app: Quart, tracker: Tracker) -> 
         await tracker.until(lambda it: it.left == 1)
 
 
-async def test_an_early_answer_keeps_the_connection_for_the_next_request(app: Quart) -> None:
+async def test_an_early_answer_keeps_the_connection_for_the_next_request(
+    app: Quart, caplog: pytest.LogCaptureFixture
+) -> None:
     async with serving(app) as listener, H1Client.open(listener) as client:
         await client.send(post("/early", 100_000) + b"x" * 1000)
         assert (await client.until(HEAD_END)).startswith(b"HTTP/1.1 400 Bad Request\r\n")
@@ -118,6 +120,7 @@ async def test_an_early_answer_keeps_the_connection_for_the_next_request(app: Qu
         await client.send(b"x" * 99_000 + get("/hi/again"))
         assert (await client.until(HEAD_END)).startswith(b"HTTP/1.1 200 OK\r\n")
         assert await client.until(b"again") == b"again"
+    assert not caplog.records
 
 
 async def test_a_body_that_never_ends_costs_the_connection(

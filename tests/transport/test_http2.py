@@ -51,6 +51,12 @@ def app(tracker: Tracker, ticks: Tracker) -> Quart:
 
         return Response(body())
 
+    @app.get("/waiting")
+    async def waiting() -> str:
+        with tracker:
+            await anyio.sleep_forever()
+        return "never"
+
     @app.get("/flood")
     async def flood() -> Response:
         async def body() -> AsyncIterator[bytes]:
@@ -188,6 +194,25 @@ async def test_a_fault_of_our_own_is_a_goaway_and_no_handler_stays(
     assert caplog.text.count("RuntimeError: a fault of our own") == 1
 
 
+async def test_a_fault_that_ends_every_task_leaves_no_handler(
+    app: Quart, tracker: Tracker, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    """The last resort: a task of the connection fails where nobody catches it."""
+
+    async def fail(*_: object) -> None:
+        raise RuntimeError("a fault of our own")
+
+    async with serving(app) as listener, H2Client.open(listener) as client:
+        for path in ("/silent", "/waiting", "/flood"):
+            await client.request(path)
+        await tracker.until(lambda it: it.live == 3)
+        monkeypatch.setattr("antiphon.transport.http2.AntiphonH2._answered", fail)
+        await client.request("/hi")
+        await client.read_to_end()
+        await tracker.until(lambda it: it.left == 3)
+    assert "a fault of our own" in caplog.text
+
+
 async def test_no_number_of_requests_ends_a_connection(app: Quart, tracker: Tracker) -> None:
     async with serving(app) as listener, H2Client.open(listener) as client:
         neighbour = await client.request("/silent")
@@ -321,13 +346,11 @@ async def test_uploads_arrive_whole(app: Quart) -> None:
         stream = await client.request("/echo", "POST", end=False)
         sent = 0
         while sent < len(body):
-            room = min(client.h2.local_flow_control_window(stream), 16_384, len(body) - sent)
-            if room:
-                client.h2.send_data(stream, body[sent : sent + room])
-                sent += room
-                await client.flush()
-            else:
-                await client.read()
+            await client.read_until(lambda: client.h2.local_flow_control_window(stream) > 0)
+            room = min(client.h2.local_flow_control_window(stream), 16_384)
+            client.h2.send_data(stream, body[sent : sent + room])
+            sent += room
+            await client.flush()
         client.h2.end_stream(stream)
         await client.flush()
         await client.until_ended(stream)

@@ -152,7 +152,7 @@ async def test_cancelling_the_asgi_call_ends_and_awaits_both_inner_tasks() -> No
     call = asyncio.ensure_future(app(SCOPE, receive, send))
     await tracker.until(lambda it: it.live == 1)
     call.cancel()
-    with pytest.raises(asyncio.CancelledError):
+    with anyio.fail_after(GUARD_S), pytest.raises(asyncio.CancelledError):
         await call
     assert tracker.live == 0
     assert asyncio.all_tasks() == before

@@ -14,6 +14,8 @@ def blueprint(service: Service) -> Blueprint:
 
     @routes.get("/health")
     async def health() -> Response:
+        if service.fanout.closed:
+            return json_response({"status": "draining"}, 503)
         healthy = all(model.info.healthy for model in service.catalogue)
         if service.fanout.engine_gone or not healthy:
             return json_response({"status": "engine_dead"}, 503)

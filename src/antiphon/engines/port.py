@@ -159,9 +159,10 @@ class Gauges:
 class StepFrame:
     """One engine step: columns over R rows (requests that moved) and T new tokens.
 
-    A row with ``n_new`` 0 and ``finish`` NONE is the **accept row**, sent once per key when the
-    scheduler took the request off its inbox and found it runnable; the 200 waits for it or for a
-    refusal, never for prefill.
+    The first row of a key that is no refusal is its **accept row**, normally with ``n_new`` 0 and
+    ``finish`` NONE: sent when the scheduler took the request off its inbox and found it runnable.
+    The 200 waits for it or for a refusal, never for prefill. (Later rows of a recording may have
+    ``n_new`` 0 as well: text that goes on with the token before it.)
     """
 
     step: int
@@ -284,7 +285,10 @@ class EnginePort(Protocol):
         ...
 
     def submit(self, request: EngineRequest) -> None:
-        """Take a request. Never blocks and never raises: refusals arrive as a terminal row."""
+        """Take a request. Never blocks and never raises: refusals arrive as a terminal row.
+
+        Once ``frames`` has ended there is nothing to arrive in, and the request is lost.
+        """
         ...
 
     def abort(self, keys: Sequence[int]) -> None:

@@ -11,6 +11,8 @@ import logging
 from collections.abc import Callable
 from itertools import count
 
+import anyio
+
 from antiphon.engines.port import EnginePort, EngineRequest, Finish, StepFrame
 from antiphon.errors import AntiphonError, EngineFailed, Unavailable
 from antiphon.runs.choice import Choice
@@ -45,6 +47,13 @@ class Fanout:
         self._open: dict[int, tuple[Run, Choice]] = {}
         self._tails: set[str] = set()
         self._engine_gone = False
+        self._closed = False
+        self._consumed = anyio.Event()
+
+    @property
+    def closed(self) -> bool:
+        """True once no new run is opened, because the server is about to stop."""
+        return self._closed
 
     @property
     def engine_gone(self) -> bool:
@@ -62,6 +71,8 @@ class Fanout:
 
     def open(self, plan: RunPlan) -> Run:
         """Submit the plan's choices. Raises an ``AntiphonError`` for what can be told at once."""
+        if self._closed:
+            raise shutting_down()
         if self._engine_gone or not plan.model.info.healthy:
             raise Unavailable("The engine is not running.", code="engine_unavailable")
         plan.check_capabilities()
@@ -81,6 +92,12 @@ class Fanout:
             run.cancel()
             run.publish()
 
+    async def drain(self, grace_s: float) -> None:
+        """Open no new run; let the open ones end, by themselves within ``grace_s`` or failed."""
+        self._closed = True
+        await self._engine.stop(grace_s)
+        await self._consumed.wait()
+
     async def consume(self) -> None:
         """Carry frames until the engine ends; then no run is left open."""
         try:
@@ -91,6 +108,7 @@ class Fanout:
             for run in {id(run): run for run, _ in self._open.values()}.values():
                 self._end(run, EngineFailed())
                 run.publish()
+            self._consumed.set()
 
     def step(self, frame: StepFrame) -> None:
         """Take one frame: the per-token path."""

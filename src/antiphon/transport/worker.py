@@ -28,14 +28,16 @@ async def serve(
     listener: Listener,
     *,
     shutdown: Callable[[], Awaitable[object]] | None = None,
+    drain: Callable[[], Awaitable[object]] | None = None,
     grace_s: float = 2.0,
 ) -> None:
     """Serve HTTP/1.1 and HTTP/2 on ``listener`` until ``shutdown()`` returns.
 
     HTTP/2 is spoken after ALPN, by prior knowledge and after ``Upgrade: h2c``. Without
     ``shutdown``, SIGINT or SIGTERM ends the server, and a second one ends it at once. At the end
-    no connection is taken any more, idle ones are closed, the others get ``grace_s`` seconds.
-    Raises ``StartupError`` when the application does not start.
+    no connection is taken any more and the application may ``drain``: bring its open responses to
+    their own end, while their connections are still served. Then idle connections are closed and
+    the others get ``grace_s`` seconds. Raises ``StartupError`` when the application does not start.
     """
     config = HostConfig()
     asgi = ASGIWrapper(app)
@@ -55,7 +57,23 @@ async def serve(
             finally:
                 # Not wait_closed(): from CPython 3.12 on it waits for every connection.
                 server.close()
+                if drain is not None:
+                    await _unless(forced, drain())
                 await host.close(grace_s, forced)
+
+
+async def _unless(forced: asyncio.Event, work: Awaitable[object]) -> None:
+    """Await ``work``, or give it up when ``forced``."""
+    working = asyncio.ensure_future(work)
+    waiting = asyncio.ensure_future(forced.wait())
+    try:
+        await asyncio.wait({working, waiting}, return_when=asyncio.FIRST_COMPLETED)
+        if working.done():
+            working.result()
+    finally:
+        for task in (working, waiting):
+            task.cancel()
+        await asyncio.gather(working, waiting, return_exceptions=True)
 
 
 @contextmanager
