@@ -12,7 +12,8 @@ from typing import Any
 import pytest
 from pytest_benchmark.fixture import BenchmarkFixture
 
-from antiphon.engines.port import FrameBuilder, Gauges, StepFrame
+from antiphon.engines.frame_builder import FrameBuilder
+from antiphon.engines.port import Gauges, StepFrame
 from antiphon.runs.answers import Answer, chat_answer, responses_answer
 from runs.scripted import Stage
 

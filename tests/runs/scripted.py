@@ -6,13 +6,8 @@ from array import array
 from collections.abc import AsyncIterator, Callable, Sequence
 from typing import Literal
 
-from antiphon.engines.port import (
-    EngineInfo,
-    EngineRequest,
-    FrameBuilder,
-    Gauges,
-    StepFrame,
-)
+from antiphon.engines.frame_builder import FrameBuilder
+from antiphon.engines.port import EngineInfo, EngineRequest, Gauges, StepFrame
 from antiphon.prompting.prompter import ReplayPrompter
 from antiphon.runs.answers import Answer, chat_answer
 from antiphon.runs.catalogue import ServedModel

@@ -16,7 +16,7 @@ from __future__ import annotations
 from array import array
 from collections.abc import AsyncIterator, Mapping, Sequence
 from enum import IntEnum
-from typing import Protocol
+from typing import Literal, Protocol
 
 import attrs
 
@@ -75,6 +75,14 @@ class EngineInfo:
     healthy: bool = True
 
 
+@attrs.frozen(kw_only=True)
+class GrammarSpec:
+    """What the output must match."""
+
+    kind: Literal["json_schema", "json_object", "regex", "choice", "lark"]
+    text: str
+
+
 @attrs.define(kw_only=True)
 class EngineRequest:
     """One sequence. The n choices of a call are n requests that share ``group``."""
@@ -112,7 +120,9 @@ class EngineRequest:
     logprobs: int | None = None
     """None: none. k: the drawn token and the top k (0..20)."""
     prompt_logprobs: int | None = None
+    grammar: GrammarSpec | None = None
     cache_salt: bytes = b""
+    """Mixed into the hash of cached pages, so that tenants cannot time each other's prompts."""
     priority: int = 0
     arrival_ns: int = 0
 
@@ -128,6 +138,19 @@ class TokenSpelling:
     data: bytes
     logprob: float
     top: tuple[tuple[str, float, bytes], ...] = ()
+
+
+@attrs.define(kw_only=True)
+class PromptLogprobs:
+    """Logprobs of a prompt of P tokens; the first token has none."""
+
+    logprob: array[float]
+    """f32[P - 1]"""
+    top_n: int
+    top_id: array[int]
+    """u32[(P - 1) * top_n], best first, padded with ``PAD_ID``."""
+    top_lp: array[float]
+    """f32[(P - 1) * top_n]"""
 
 
 @attrs.define(kw_only=True)
@@ -189,92 +212,13 @@ class StepFrame:
     """u32[T * top_n], best first, padded with ``PAD_ID``."""
     top_lp: array[float] | None = None
     """f32[T * top_n]"""
+    prompt_lp: Mapping[int, PromptLogprobs] = attrs.field(factory=dict)
+    """row -> the prompt's logprobs, once per key that asked for them."""
     text: Mapping[int, str] = attrs.field(factory=dict)
     """row -> the recording's own text for the row (replay only), used instead of detokenising."""
     spelling: Mapping[int, Sequence[TokenSpelling]] = attrs.field(factory=dict)
     """row -> one spelling per new token (replay of recordings with logprobs only)."""
     gauges: Gauges = attrs.field(factory=Gauges)
-
-
-@attrs.define
-class FrameBuilder:
-    """Collects the rows of one step and freezes them into a ``StepFrame``."""
-
-    step: int
-    top_n: int = 0
-    _key: array[int] = attrs.field(factory=lambda: array("I"), init=False)
-    _n_new: array[int] = attrs.field(factory=lambda: array("H"), init=False)
-    _token: array[int] = attrs.field(factory=lambda: array("I"), init=False)
-    _finish: array[int] = attrs.field(factory=lambda: array("B"), init=False)
-    _stop_id: array[int] = attrs.field(factory=lambda: array("i"), init=False)
-    _cached: array[int] = attrs.field(factory=lambda: array("i"), init=False)
-    _error: dict[int, EngineError] = attrs.field(factory=dict, init=False)
-    _logprob: array[float] = attrs.field(factory=lambda: array("f"), init=False)
-    _has_logprobs: bool = attrs.field(default=False, init=False)
-    _top_id: array[int] = attrs.field(factory=lambda: array("I"), init=False)
-    _top_lp: array[float] = attrs.field(factory=lambda: array("f"), init=False)
-    _text: dict[int, str] = attrs.field(factory=dict, init=False)
-    _spelling: dict[int, Sequence[TokenSpelling]] = attrs.field(factory=dict, init=False)
-
-    def __len__(self) -> int:
-        return len(self._key)
-
-    def row(
-        self,
-        key: int,
-        tokens: Sequence[int] = (),
-        *,
-        finish: Finish = Finish.NONE,
-        stop_id: int = NO_STOP_ID,
-        cached: int = NOT_REPORTED,
-        error: EngineError | None = None,
-        logprobs: Sequence[float] | None = None,
-        top: Sequence[Sequence[tuple[int, float]]] | None = None,
-        text: str | None = None,
-        spelling: Sequence[TokenSpelling] | None = None,
-    ) -> None:
-        """Append one row; ``logprobs`` and ``top`` are per token of the row, best first."""
-        index = len(self._key)
-        self._key.append(key)
-        self._n_new.append(len(tokens))
-        self._token.extend(tokens)
-        self._finish.append(finish)
-        self._stop_id.append(stop_id)
-        self._cached.append(cached)
-        if error is not None:
-            self._error[index] = error
-        if text is not None:
-            self._text[index] = text
-        if spelling is not None:
-            self._spelling[index] = spelling
-        self._has_logprobs |= logprobs is not None
-        self._logprob.extend(logprobs if logprobs is not None else [float("nan")] * len(tokens))
-        for position in range(len(tokens)):
-            best = list(top[position])[: self.top_n] if top is not None else []
-            padding = self.top_n - len(best)
-            self._top_id.extend([token for token, _ in best] + [PAD_ID] * padding)
-            self._top_lp.extend([value for _, value in best] + [float("-inf")] * padding)
-
-    def build(self, t_ns: int, gauges: Gauges) -> StepFrame:
-        """The finished frame; the builder must not be used again."""
-        return StepFrame(
-            step=self.step,
-            t_ns=t_ns,
-            key=self._key,
-            n_new=self._n_new,
-            token=self._token,
-            finish=self._finish,
-            stop_id=self._stop_id,
-            cached=self._cached,
-            error=self._error,
-            logprob=self._logprob if self._has_logprobs else None,
-            top_n=self.top_n,
-            top_id=self._top_id if self.top_n else None,
-            top_lp=self._top_lp if self.top_n else None,
-            text=self._text,
-            spelling=self._spelling,
-            gauges=gauges,
-        )
 
 
 class EnginePort(Protocol):

@@ -2,16 +2,20 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Callable, Sequence
 from functools import partial
 from typing import Any, Protocol
 
 import attrs
 
+from antiphon.errors import AntiphonError
 from responsory import EventLog
 from responsory.events import Event
 from responsory.projections import ChatStream, CompletionsStream, ResponsesStream
 from responsory.projections.bodies import chat_body, completion_body, response_body
+
+DONE = b"data: [DONE]\n\n"
 
 
 class StreamProjection(Protocol):
@@ -33,6 +37,17 @@ class Answer:
 
     stream: StreamProjection | None
     body: Callable[[Sequence[EventLog]], dict[str, Any]]
+    named_events: bool = False
+    """Whether the stream's frames have an ``event:`` line."""
+
+    def last_words(self, error: AntiphonError) -> list[bytes]:
+        """The end of a stream whose own projection cannot go on: an error frame, then the end."""
+        body = error.body()
+        if self.named_events:
+            body = {"type": "error", **body["error"], **body}
+        data = json.dumps(body, ensure_ascii=False, separators=(",", ":"))
+        name = "event: error\n" if self.named_events else ""
+        return [f"{name}data: {data}\n\n".encode(), DONE]
 
 
 def completions_answer(
@@ -63,4 +78,8 @@ def chat_answer(*, stream: bool, choices: int, include_usage: bool, logprobs: bo
 
 def responses_answer(*, stream: bool) -> Answer:
     """A Responses resource, or the stream that ends in one."""
-    return Answer(ResponsesStream() if stream else None, lambda logs: response_body(logs[0]))
+    return Answer(
+        ResponsesStream() if stream else None,
+        lambda logs: response_body(logs[0]),
+        named_events=True,
+    )

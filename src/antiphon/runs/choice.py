@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 import math
 from typing import Literal
 
@@ -12,6 +13,8 @@ from responsory import EventLog, Logprob, Response, TopLogprob, Usage
 from responsory.commands import Accept, Cancel, Command, Fail, Finish
 from responsory.events import Event
 from responsory.segments import Piece, Segmenter
+
+log = logging.getLogger(__name__)
 
 FinishReason = Literal["stop", "length", "content_filter"]
 
@@ -88,9 +91,13 @@ class Choice:
 
     def fail(self, code: str, message: str) -> None:
         """The run failed: what is held comes out, then the terminal events."""
-        if not self.ended:
+        if not self.accepted or self.ended:
+            return
+        try:
             self._flush()
-            self._receive(Fail(code=code, message=message, usage=self.usage()))
+        except Exception:  # what is held may be the very thing that failed
+            log.exception("held text of choice %d is lost", self.index)
+        self._receive(Fail(code=code, message=message, usage=self.usage()))
 
     def cancel(self) -> None:
         """The client is gone."""
@@ -164,7 +171,10 @@ class Choice:
         ]
 
     def _logprob(self, table: Detokenizer, frame: StepFrame, at: int) -> tuple[Logprob, ...]:
+        token = frame.token[at]
         if not self._logprobs or frame.logprob is None or math.isnan(frame.logprob[at]):
+            return ()
+        if table.hides(token):  # logprobs cover the tokens of the visible text, nothing else
             return ()
         top: list[TopLogprob] = []
         if frame.top_id is not None and frame.top_lp is not None:
@@ -178,7 +188,6 @@ class Choice:
                         data=table.bytes_of(alternative),
                     )
                 )
-        token = frame.token[at]
         return (
             Logprob(
                 token=table.token_text(token),

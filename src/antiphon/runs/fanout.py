@@ -25,6 +25,7 @@ from responsory.segments import PLAIN, Segmenter
 log = logging.getLogger(__name__)
 
 KEYS = 2**32
+OUR_FAULT = AntiphonError("The server failed to process the answer.")
 
 
 class Fanout:
@@ -45,7 +46,7 @@ class Fanout:
         self._monotonic_ns = monotonic_ns
         self._keys = count(1)
         self._open: dict[int, tuple[Run, Choice]] = {}
-        self._tails: set[str] = set()
+        self._tails: dict[str, Run] = {}
         self._engine_gone = False
         self._closed = False
         self._consumed = anyio.Event()
@@ -79,7 +80,7 @@ class Fanout:
         requests = list(engine_requests(plan, self._next_key, self._monotonic_ns()))
         choices = [_choice(plan, request) for request in requests]
         run = Run(plan, choices, int(self._wall_s()))
-        self._tails.add(plan.tail)
+        self._tails[plan.tail] = run
         for choice in choices:
             self._open[choice.key] = (run, choice)
         for request in requests:
@@ -90,7 +91,7 @@ class Fanout:
         """The run's client is gone: abort its engine requests. Idempotent."""
         if self._release(run):
             run.cancel()
-            run.publish()
+            self._publish(run)
 
     async def drain(self, grace_s: float) -> None:
         """Open no new run; let the open ones end, by themselves within ``grace_s`` or failed."""
@@ -107,7 +108,7 @@ class Fanout:
             self._engine_gone = True
             for run in {id(run): run for run, _ in self._open.values()}.values():
                 self._end(run, EngineFailed())
-                run.publish()
+                self._publish(run)
             self._consumed.set()
 
     def step(self, frame: StepFrame) -> None:
@@ -124,12 +125,12 @@ class Fanout:
                     self._row(run, choice, frame, row, first, now)
                 except Exception:
                     log.exception("run %s failed in step %d", run.plan.tail, frame.step)
-                    self._end(run, AntiphonError("The server failed to process the answer."))
+                    self._end(run, OUR_FAULT)
             first += frame.n_new[row]
         for run in touched.values():
-            run.publish()
+            self._publish(run)
             if run.ended:
-                self._tails.discard(run.plan.tail)
+                self._forget(run)
 
     def _row(
         self, run: Run, choice: Choice, frame: StepFrame, row: int, first: int, now: int
@@ -137,15 +138,17 @@ class Fanout:
         finish = frame.finish[row]
         if finish == Finish.ERROR:
             error = frame.error[row]
-            log.error("engine error on %s: %s: %s", run.plan.tail, error.code, error.message)
-            self._end(run, refusal(error, run.plan.prompt_param), EngineFailed())
+            told = refusal(error, run.plan.prompt_param)
+            level = logging.ERROR if told.status == 500 else logging.INFO
+            log.log(level, "engine on %s: %s: %s", run.plan.tail, error.code, error.message)
+            self._end(run, told, EngineFailed())
             return
         if finish == Finish.ABORT:  # not by us, so the engine is being stopped
             self._end(run, shutting_down())
             return
         if not choice.accepted:
             run.accept(choice)
-        run.advance(choice, frame, row, first, now)
+        choice.advance(frame, row, first, now)
         if choice.ended:
             del self._open[choice.key]
             if finish == Finish.NONE:  # a stop string was found; the engine does not know
@@ -153,11 +156,23 @@ class Fanout:
 
     def _end(self, run: Run, refusal: AntiphonError, failure: AntiphonError | None = None) -> None:
         """Fail the run; while it is not fully accepted, refuse it instead."""
-        if all(choice.accepted for choice in run.choices):
-            run.fail(failure or refusal)
-        else:
-            run.refuse(refusal)
         self._release(run)
+        try:
+            if run.accepted:
+                run.fail(failure or refusal)
+            else:
+                run.refuse(refusal)
+        except Exception:
+            log.exception("run %s cannot be ended", run.plan.tail)
+            run.give_up(OUR_FAULT)
+
+    def _publish(self, run: Run) -> None:
+        try:
+            run.publish()
+        except Exception:
+            log.exception("run %s cannot be rendered", run.plan.tail)
+            self._release(run)
+            run.give_up(OUR_FAULT)
 
     def _release(self, run: Run) -> bool:
         """Forget the run's open keys and abort them; False when there were none."""
@@ -166,8 +181,13 @@ class Fanout:
             del self._open[key]
         if keys:
             self._engine.abort(keys)
-        self._tails.discard(run.plan.tail)
+        self._forget(run)
         return bool(keys)
+
+    def _forget(self, run: Run) -> None:
+        """Give the id tail back, if no later run has it already."""
+        if self._tails.get(run.plan.tail) is run:
+            del self._tails[run.plan.tail]
 
     def _next_key(self) -> int:
         while (key := next(self._keys) % KEYS) in self._open:

@@ -1,4 +1,8 @@
-"""Engine errors as what a client may be told; the engine's own words go to the log."""
+"""Engine errors as what a client may be told.
+
+``unsupported`` and ``grammar_invalid`` are about the request, so their words are for the client; the
+words of every other error are the engine's own and go to our log.
+"""
 
 from __future__ import annotations
 

@@ -12,8 +12,7 @@ from collections.abc import Sequence
 
 import anyio
 
-from antiphon.engines.port import StepFrame
-from antiphon.errors import AntiphonError, EngineFailed
+from antiphon.errors import AntiphonError
 from antiphon.runs.choice import Choice
 from antiphon.runs.plan import RunPlan
 from responsory import EventLog
@@ -30,6 +29,7 @@ class Run:
         self._created_at = created_at
         self._refusal: AntiphonError | None = None
         self._failure: AntiphonError | None = None
+        self._broken = False
         self._opened = anyio.Event()
         self._ended = anyio.Event()
         self._changed: anyio.Event | None = None  # made only when somebody waits
@@ -40,14 +40,16 @@ class Run:
         return [choice.log for choice in self.choices]
 
     @property
-    def ended(self) -> bool:
-        """True once every choice is over, or the run was refused."""
-        return self._refusal is not None or all(choice.ended for choice in self.choices)
+    def accepted(self) -> bool:
+        """True once the engine took every choice."""
+        return all(choice.accepted for choice in self.choices)
 
     @property
-    def stream_ended(self) -> bool:
-        """True once ``frames`` holds the last frame there will be."""
-        return self.plan.answer.stream is None or self.plan.answer.stream.ended or self.ended
+    def ended(self) -> bool:
+        """True once every choice is over, or the run was refused or broke."""
+        if self._broken or self._refusal is not None:
+            return True
+        return all(choice.ended for choice in self.choices)
 
     async def opened(self) -> None:
         """Wait until the engine took every choice. Raises the refusal if it did not."""
@@ -74,31 +76,39 @@ class Run:
     def refuse(self, refusal: AntiphonError) -> None:
         """The engine did not take a choice: there will be no answer at all."""
         self._refusal = refusal
+        self.cancel()
 
-    def advance(self, choice: Choice, frame: StepFrame, row: int, first: int, now: int) -> None:
-        """Take one row of a step."""
-        choice.advance(frame, row, first, now)
-
-    def fail(self, failure: AntiphonError | None = None) -> None:
+    def fail(self, failure: AntiphonError) -> None:
         """End every open choice as failed; the siblings of a failed choice fail with it."""
-        self._failure = failure or EngineFailed()
+        self._failure = failure
         for choice in self.choices:
-            if choice.accepted:
-                choice.fail("server_error", self._failure.message)
+            choice.fail("server_error", failure.message)
 
     def cancel(self) -> None:
         """End every open choice as cancelled: nobody is there to read."""
         for choice in self.choices:
             choice.cancel()
 
+    def give_up(self, failure: AntiphonError) -> None:
+        """The run cannot even be failed properly: end its stream by hand, wake whoever waits."""
+        self._broken = True
+        self._failure = failure
+        if not self.accepted:
+            self._refusal = failure
+        elif self.plan.answer.stream is not None and not self.plan.answer.stream.ended:
+            self.frames += self.plan.answer.last_words(failure)
+        self._wake()
+
     def publish(self) -> None:
         """Render what is new and wake whoever waits: once per step, whatever happened in it."""
         projection = self.plan.answer.stream
-        if projection is not None:
-            for choice in self.choices:
-                if events := choice.drain():
-                    self.frames += projection.feed(choice.index, events)
-        if self._refusal is not None or all(choice.accepted for choice in self.choices):
+        for choice in self.choices:
+            if (events := choice.drain()) and projection is not None:
+                self.frames += projection.feed(choice.index, events)
+        self._wake()
+
+    def _wake(self) -> None:
+        if not self._opened.is_set() and (self._refusal is not None or self.accepted):
             self._opened.set()
         if self.ended:
             self._ended.set()

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 
 from antiphon.engines.port import EngineRequest
+from antiphon.errors import InvalidRequest
 from antiphon.runs.plan import RunPlan
 
 SEEDS = 2**64
@@ -13,8 +14,13 @@ SEEDS = 2**64
 def engine_requests(
     plan: RunPlan, next_key: Callable[[], int], arrival_ns: int
 ) -> Iterator[EngineRequest]:
-    """One request per choice, in index order. Raises ``InvalidRequest`` for a prompt too long."""
+    """One request per choice, in index order.
+
+    Raises ``InvalidRequest`` for a prompt that is empty or too long.
+    """
     info, sampling = plan.model.info, plan.sampling
+    if not all(plan.prompts):
+        raise InvalidRequest("The prompt has no tokens.", param=plan.prompt_param)
     group = next_key()
     for index in range(len(plan.prompts) * plan.n):
         prompt = plan.prompts[index // plan.n]

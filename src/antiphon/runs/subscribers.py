@@ -35,7 +35,7 @@ class Subscription:
     async def __anext__(self) -> bytes:
         run = self._run
         while self._cursor == len(run.frames):
-            if run.stream_ended:
+            if run.ended:
                 self.close()
                 raise StopAsyncIteration
             with anyio.move_on_after(self._ping_s) as silence:
