@@ -23,7 +23,7 @@ ARROWS: dict[str, set[str]] = {
     "cli": {"app", "config", "errors", "models"},
     "config": {"errors"},
     "engines": {"errors"},
-    "engines.torch": {"engines.port", "errors", "models"},
+    "engines.torch": {"engines.frame_builder", "engines.port", "errors", "models"},
     "errors": set(),
     "greeting": {"config", "runs.catalogue"},
     "models": {"errors"},

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import json
+from array import array
+from collections.abc import Sequence
 from typing import Any
 
 import anyio
@@ -12,9 +14,13 @@ from hypothesis import strategies as st
 
 from antiphon.engines.port import EngineError, Finish, TokenSpelling
 from antiphon.errors import AntiphonError, EngineFailed, InvalidRequest, Unavailable
+from antiphon.prompting.detokenizer import Detokenizer
+from antiphon.runs.answers import Answer, completions_answer
+from antiphon.runs.choice import Choice
 from antiphon.runs.plan import Sampling, TokenLimit
 from antiphon.runs.run import Run
 from antiphon.runs.subscribers import PING, Subscription
+from responsory.events import Event
 from runs.scripted import Stage, stream, unary
 
 STOP = Finish.STOP
@@ -319,3 +325,140 @@ async def test_a_silent_stream_carries_comments() -> None:
     await anext(reader)
     assert await anext(reader) == PING
     assert PING not in run.frames
+
+
+class Breaks:
+    """A projection that works for ``good`` feeds and then raises, whatever it is fed."""
+
+    def __init__(self, good: int) -> None:
+        self._good = good
+        self.ended = False
+
+    def feed(self, choice: int, events: Sequence[Event]) -> list[bytes]:
+        self._good -= 1
+        if self._good < 0:
+            raise ZeroDivisionError("projection")
+        return [b"data: {}\n\n"]
+
+
+@pytest.mark.parametrize("named", [False, True])
+async def test_a_broken_projection_ends_its_stream_by_hand_and_harms_nobody(
+    named: bool, caplog: pytest.LogCaptureFixture
+) -> None:
+    stage = Stage()
+    broken = stage.open(Answer(Breaks(1), lambda logs: {}, named_events=named))
+    healthy = stage.open(tail="r2")
+    stage.accept(broken)
+    stage.accept(healthy)
+
+    def rows(frame: Any) -> None:
+        frame.row(broken.choices[0].key, b"a")
+        frame.row(healthy.choices[0].key, b"b", finish=STOP)
+
+    stage.step(rows)
+    assert content(healthy) == "b"
+    assert broken.frames[-1] == b"data: [DONE]\n\n"
+    assert broken.frames[-2].startswith(b"event: error\n" if named else b'data: {"error"')
+    assert broken.choices[0].key in stage.engine.aborted
+    with pytest.raises(AntiphonError, match="failed to process"):
+        await broken.finished()
+    reader = Subscription(broken, ping_s=0, leave=lambda: None)
+    assert [piece async for piece in reader] == [b"".join(broken.frames)]
+    assert not stage.fanout.has_tail("r1")
+
+
+async def test_a_projection_that_breaks_on_acceptance_still_ends() -> None:
+    stage = Stage()
+    run = stage.open(Answer(Breaks(0), lambda logs: {}))
+    stage.accept(run)
+    await run.opened()
+    assert run.frames[-1] == b"data: [DONE]\n\n"
+
+
+def test_a_segmenter_that_keeps_raising_is_not_asked_again_for_its_last_words(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    def fail(*_: Any) -> None:
+        raise ZeroDivisionError("segmenter")
+
+    stage = Stage()
+    run = stage.open()
+    stage.accept(run)
+    monkeypatch.setattr("responsory.segments.Segmenter.feed", fail)
+    monkeypatch.setattr("responsory.segments.Segmenter.finish", fail)
+    stage.step(lambda frame: frame.row(run.choices[0].key, b"a"))
+    assert "error" in chunks(run)[-1]
+    assert run.logs[0].terminal
+
+
+def test_a_run_that_cannot_even_be_failed_still_ends(monkeypatch: pytest.MonkeyPatch) -> None:
+    def fail(*_: Any, **__: Any) -> None:
+        raise ZeroDivisionError("fail")
+
+    stage = Stage()
+    run = stage.open()
+    stage.accept(run)
+    monkeypatch.setattr(Choice, "fail", fail)
+    monkeypatch.setattr(Choice, "advance", fail)
+    stage.step(lambda frame: frame.row(run.choices[0].key, b"a"))
+    assert run.ended
+    assert "error" in chunks(run)[-1]
+
+
+def test_a_call_refused_in_part_leaves_no_log_open() -> None:
+    stage = Stage()
+    run = stage.open(stream(2), n=2)
+    error = EngineError(code="engine_overloaded", message="full")
+    stage.step(lambda frame: frame.row(run.choices[0].key, cached=0))
+    stage.step(lambda frame: frame.row(run.choices[1].key, finish=Finish.ERROR, error=error))
+    assert run.logs[0].terminal
+    assert len(run.logs[1]) == 0
+
+
+def test_a_late_reader_does_not_free_a_tail_that_is_live_again() -> None:
+    stage = Stage()
+    first = stage.open()
+    stage.step(lambda frame: frame.row(first.choices[0].key, b"a", finish=STOP))
+    second = stage.open()
+    stage.fanout.cancel(first)
+    assert stage.fanout.has_tail("r1")
+    stage.fanout.cancel(second)
+    assert not stage.fanout.has_tail("r1")
+
+
+def test_an_empty_prompt_is_refused_by_its_name() -> None:
+    stage = Stage()
+    with pytest.raises(InvalidRequest) as caught:
+        stage.open(prompts=[array("I", [1]), array("I")], prompt_param="prompt")
+    assert caught.value.param == "prompt"
+
+
+def test_hidden_tokens_have_no_logprobs_and_move_no_offset() -> None:
+    stage = Stage()
+    hidden = Detokenizer([b"Hi", b"<|end|>", b" you"], hidden=frozenset({1}))
+    stage.model.prompter.detokenizer = lambda: hidden  # type: ignore[method-assign]  # a table of three
+    run = stage.open(
+        completions_answer(
+            stream=False, choices=1, per_prompt=1, include_usage=False, logprobs=True
+        ),
+        sampling=Sampling(seed=0, logprobs=0),
+    )
+    stage.step(
+        lambda frame: frame.row(
+            run.choices[0].key, [0, 1, 2], logprobs=[-1.0, -2.0, -3.0], finish=STOP
+        )
+    )
+    logprobs = body(run)["choices"][0]["logprobs"]
+    assert logprobs["tokens"] == ["Hi", " you"]
+    assert logprobs["token_logprobs"] == [-1.0, -3.0]
+    assert logprobs["text_offset"] == [0, 2]
+
+
+async def test_draining_refuses_new_runs() -> None:
+    stage = Stage()
+    async with anyio.create_task_group() as tasks:
+        tasks.start_soon(stage.fanout.consume)
+        await stage.fanout.drain(0)
+    with pytest.raises(Unavailable) as caught:
+        stage.open()
+    assert caught.value.code == "shutting_down"

@@ -6,8 +6,9 @@ from collections.abc import Sequence
 
 import attrs
 
+from antiphon.engines.frame_builder import FrameBuilder
 from antiphon.engines.pace import Pace
-from antiphon.engines.port import Finish, FrameBuilder, TokenSpelling
+from antiphon.engines.port import Finish, TokenSpelling
 from antiphon.engines.recording import RecordedChoice, spelled_bytes
 from antiphon.engines.recording_rows import StepRow
 

@@ -5,16 +5,10 @@ from __future__ import annotations
 import logging
 from collections.abc import Mapping, Sequence
 
+from antiphon.engines.frame_builder import FrameBuilder
 from antiphon.engines.pace import Pace
 from antiphon.engines.playback import Playback
-from antiphon.engines.port import (
-    EngineError,
-    EngineRequest,
-    Finish,
-    FrameBuilder,
-    Gauges,
-    StepFrame,
-)
+from antiphon.engines.port import EngineError, EngineRequest, Finish, Gauges, StepFrame
 from antiphon.engines.recording import Recording
 
 CONTEXT_LENGTH = 2**20

@@ -41,6 +41,10 @@ class Detokenizer:
             text += self.flush()
         return text
 
+    def hides(self, token: int) -> bool:
+        """Whether the token gives no text because it is a special one."""
+        return token in self._hidden
+
     def flush(self) -> str:
         """End the sequence: an unfinished character comes out as exactly one U+FFFD."""
         return self._decoder.decode(b"", True)

@@ -8,9 +8,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from antiphon.engines.frame_builder import FrameBuilder
 from antiphon.engines.pace import Pace
 from antiphon.engines.playback import Playback
-from antiphon.engines.port import EngineError, Finish, FrameBuilder, Gauges, StepFrame
+from antiphon.engines.port import EngineError, Finish, Gauges, StepFrame
 from antiphon.engines.recording import Recording
 from engines.replay.builders import Rows, all_rows, entry, recording, said
 

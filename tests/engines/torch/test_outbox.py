@@ -9,7 +9,8 @@ import threading
 import anyio
 import pytest
 
-from antiphon.engines.port import FrameBuilder, Gauges, StepFrame
+from antiphon.engines.frame_builder import FrameBuilder
+from antiphon.engines.port import Gauges, StepFrame
 from antiphon.engines.torch.outbox import BACKLOG_WARNING, Outbox
 
 

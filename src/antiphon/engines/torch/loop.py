@@ -11,15 +11,8 @@ import time
 from collections.abc import Callable, Sequence
 from typing import Protocol
 
-from antiphon.engines.port import (
-    EngineError,
-    EngineInfo,
-    EngineRequest,
-    Finish,
-    FrameBuilder,
-    Gauges,
-    StepFrame,
-)
+from antiphon.engines.frame_builder import FrameBuilder
+from antiphon.engines.port import EngineError, EngineInfo, EngineRequest, Finish, Gauges, StepFrame
 from antiphon.engines.torch.admission import refusal
 from antiphon.engines.torch.drawn import DrawnToken
 from antiphon.engines.torch.inbox import Abort, Command, Drain, Inbox, Submit
