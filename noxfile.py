@@ -46,6 +46,7 @@ def tests(session: nox.Session) -> None:
 def bench(session: nox.Session) -> None:
     """Benchmarks, printed as ratios to a baseline taken in the same run."""
     install(session, "tests")
+    session.run("python", "benchmarks/first_light.py", env={"OMP_NUM_THREADS": "1"})
     session.run(
         "pytest", "benchmarks", "--benchmark-only", *session.posargs, env={"OMP_NUM_THREADS": "1"}
     )
@@ -63,4 +64,6 @@ def lint(session: nox.Session) -> None:
 def types(session: nox.Session) -> None:
     """mypy --strict over both packages and the tests."""
     install(session, "types")
-    session.run("mypy", "--strict", "src/antiphon", "statemachines/responsory", "tests")
+    session.run(
+        "mypy", "--strict", "src/antiphon", "statemachines/responsory", "tests", "benchmarks"
+    )

@@ -110,7 +110,7 @@ async def serve_forever(config: Config, say: Callable[[str], None]) -> None:
         service = make_service(
             engine,
             models,
-            api_keys=config.api_keys,
+            api_keys=config.api_key,
             strict_requests=config.strict_requests,
             ping_s=config.sse_ping_interval,
         )
@@ -142,7 +142,7 @@ async def load_torch(config: Config) -> tuple[EnginePort, list[ServedModel]]:
     created = int(time.time())
     return engine, [
         ServedModel(id=name, created=created, prompter=prompter, info=info)
-        for name in config.served_model_names or (files.name,)
+        for name in config.served_model_name or (files.name,)
     ]
 
 

@@ -13,6 +13,8 @@ import attrs
 from antiphon.errors import StartupError
 
 DEFAULT_FIXTURES = Path("fixtures")
+TORCH_ONLY = frozenset({"served_model_name", "device", "dtype", "threads", "max_running"})
+REPLAY_ONLY = frozenset({"fixtures", "pace"})
 
 
 @attrs.frozen(kw_only=True)
@@ -21,14 +23,14 @@ class Config:
 
     model: str | None = None
     """Alias, GGUF file or Hugging Face directory; None is the default model."""
-    served_model_names: tuple[str, ...] = ()
+    served_model_name: tuple[str, ...] = ()
     """Public ids instead of the model's own name."""
     engine: Literal["torch", "replay"] = "torch"
     host: str = "127.0.0.1"
     port: int = 8000
     certfile: Path | None = None
     keyfile: Path | None = None
-    api_keys: tuple[str, ...] = ()
+    api_key: tuple[str, ...] = ()
     device: str = "auto"
     dtype: str = "auto"
     threads: int = 1
@@ -47,9 +49,10 @@ class Config:
             raise StartupError("--certfile and --keyfile must be given together.")
         if self.engine == "replay" and self.model is not None:
             raise StartupError("MODEL is for the torch engine; replay serves every recording.")
-        if self.engine == "replay" and self.served_model_names:
-            raise StartupError("--served-model-name is for the torch engine.")
-        if self.engine == "torch" and self.fixtures is not None:
-            raise StartupError("--fixtures is for --engine replay.")
-        if any(not key.isascii() or not key.strip() for key in self.api_keys):
+        others = TORCH_ONLY if self.engine == "replay" else REPLAY_ONLY
+        for field in attrs.fields(Config):
+            if field.name in others and getattr(self, field.name) != field.default:
+                flag = field.name.replace("_", "-")
+                raise StartupError(f"--{flag} has no meaning for --engine {self.engine}.")
+        if any(not key.isascii() or not key.strip() for key in self.api_key):
             raise StartupError("--api-key must not be empty and must be ASCII.")

@@ -9,9 +9,12 @@
     ├── Unauthorized                  401 authentication_error  invalid_api_key
     ├── PayloadTooLarge               413 invalid_request_error request_too_large
     ├── UnsupportedMedia              415 invalid_request_error unsupported_media_type
+    ├── RequestTimeout                408 invalid_request_error request_timeout
     ├── EngineFailed                  500 server_error          server_error
-    ├── Unavailable                   503 server_error          (overloaded, engine_unavailable, …)
-    └── StartupError                  none: printed by the command line, exit code 1
+    └── Unavailable                   503 server_error          (overloaded, engine_unavailable, …)
+
+    StartupError                      the server cannot start: printed, exit status 1
+    (an engine that cannot start raises EngineStartError of ``engines/port.py``)
 """
 
 from __future__ import annotations

@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import json
+import shlex
 from collections.abc import Iterator, Sequence
+from typing import Any
 
 from antiphon.config import Config
 from antiphon.runs.catalogue import ServedModel
@@ -21,16 +23,20 @@ def greeting(config: Config, models: Sequence[ServedModel], url: str) -> Iterato
     protocols = "HTTP/2 and HTTP/1.1 over TLS" if config.certfile else "HTTP/2 (h2c) and HTTP/1.1"
     yield f"Address  {url} ({protocols})"
     yield "Try it:"
-    yield f"  {curl_line(config, names[0], url)}"
+    yield f"  {curl_line(config, models[0], url)}"
 
 
-def curl_line(config: Config, model: str, url: str) -> str:
-    """A streamed chat call of the first model, as one shell command."""
-    question = "What is the capital of France?"
-    body = {"model": model, "stream": True, "messages": [{"role": "user", "content": question}]}
-    key = "-H 'authorization: Bearer YOUR_KEY' " if config.api_keys else ""
+def curl_line(config: Config, model: ServedModel, url: str) -> str:
+    """A streamed call of the model, as one shell command."""
+    body: dict[str, Any] = {"model": model.id, "stream": True}
+    if model.prompter.takes_chats:
+        path = "chat/completions"
+        body["messages"] = [{"role": "user", "content": "What is the capital of France?"}]
+    else:
+        path, body["prompt"] = "completions", "The capital of France is"
+    key = "-H 'authorization: Bearer YOUR_KEY' " if config.api_key else ""
     trust = "-k " if config.certfile else ""
     return (
-        f"curl -N {trust}{url}/v1/chat/completions {key}"
-        f"-H 'content-type: application/json' -d '{json.dumps(body)}'"
+        f"curl -N {trust}{url}/v1/{path} {key}-H 'content-type: application/json' "
+        f"-d {shlex.quote(json.dumps(body))}"
     )

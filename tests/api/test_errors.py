@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import threading
 from typing import Any
 
 import pytest
@@ -135,10 +136,10 @@ async def test_strict_requests_refuse_unknown_fields(strict_bench: Bench) -> Non
 
 
 async def test_ignored_fields_are_listed(bench: Bench) -> None:
-    body = {**HELLO, "zork": 1, "store": True, "reasoning_effort": "low"}
+    body = {**HELLO, "zork": 1, "store": True, "reasoning_effort": "low", "verbosity": "low"}
     response = await bench.client.post(CHAT, json=body)
     assert response.status_code == 200
-    assert response.headers["antiphon-ignored-fields"] == "reasoning_effort, store, zork"
+    assert response.headers["antiphon-ignored-fields"] == "reasoning_effort, store, verbosity, zork"
 
 
 async def test_a_bug_is_an_error_object_too(
@@ -154,9 +155,19 @@ async def test_a_bug_is_an_error_object_too(
     assert "secret" in caplog.text
 
 
-async def test_a_slow_template_is_refused(bench: Bench) -> None:
+async def test_a_slow_template_is_refused(bench: Bench, monkeypatch: pytest.MonkeyPatch) -> None:
+    released = threading.Event()
+    model = bench.service.catalogue.require(HELLO["model"])
+    monkeypatch.setattr(model.prompter, "chat", lambda *_, **__: released.wait())
+    bench.service.prompt_timeout_s = 0.1
+    response = await bench.client.post(CHAT, json=HELLO)
+    released.set()
+    await assert_error(response, 400, "invalid_value", "messages")
+
+
+async def test_no_thread_for_a_template_in_time_is_no_fault_of_the_client(bench: Bench) -> None:
     bench.service.prompt_timeout_s = 0
-    await assert_error(await bench.client.post(CHAT, json=HELLO), 400, "invalid_value", "messages")
+    await assert_error(await bench.client.post(CHAT, json=HELLO), 503, "overloaded")
 
 
 async def test_a_dead_engine_is_reported(bench: Bench) -> None:

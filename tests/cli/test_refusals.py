@@ -9,8 +9,10 @@ import subprocess
 import sys
 from pathlib import Path
 
+import click
 import pytest
 
+from antiphon.cli.serve import serve
 from antiphon.models.files import ModelFiles
 
 FIXTURES = Path(__file__).parents[2] / "fixtures"
@@ -31,7 +33,8 @@ def assert_refused(result: subprocess.CompletedProcess[str], *words: str) -> Non
     assert result.returncode not in (0, None)
     assert "Traceback" not in result.stderr
     lines = result.stderr.strip().splitlines()
-    assert lines[-1].startswith("Error: ")
+    usage = result.stderr.startswith("Usage: ")  # what click prints above an error of syntax
+    assert lines[-1 if usage else 0].startswith("Error: ")
     for word in words:
         assert word in result.stderr
     assert result.stdout == ""
@@ -80,6 +83,9 @@ def test_flags_that_make_no_sense(tmp_path: Path) -> None:
     replay = ("serve", "--engine", "replay", "--fixtures", str(FIXTURES), "--port", "0")
     assert_refused(antiphon(*replay, "--pace", "quick"), "--pace")
     assert_refused(antiphon(*replay, "some-model"), "MODEL")
+    assert_refused(antiphon(*replay, "--device", "cpu"), "--device", "replay")
+    assert_refused(antiphon(*replay, "--max-running", "3"), "--max-running", "replay")
+    assert_refused(antiphon("serve", "--pace", "full", "--port", "0"), "--pace", "torch")
     assert_refused(antiphon(*replay, "--certfile", "x.pem"), "--keyfile")
     assert_refused(antiphon(*replay, "--certfile", "x.pem", "--keyfile", "y.pem"), "x.pem")
     assert_refused(antiphon(*replay, "--api-key", ""), "--api-key")
@@ -114,9 +120,24 @@ def test_fetch_without_a_network(tmp_path: Path) -> None:
     assert [path for path in tmp_path.rglob("*") if path.is_file() and path.name != ".lock"] == []
 
 
-def test_settings_come_from_the_environment_too() -> None:
-    result = antiphon("serve", ANTIPHON_PORT="70000")
-    assert_refused(result, "70000")
+@pytest.mark.parametrize("option", serve.params, ids=lambda option: str(option.name))
+def test_every_option_is_read_from_the_environment(option: click.Parameter) -> None:
+    if not isinstance(option, click.Option) or option.name == "help":
+        return
+    name = f"ANTIPHON_{option.name}".upper()
+    assert option.name is not None
+    flag = option.opts[0]
+    assert name == "ANTIPHON_" + flag.removeprefix("--").replace("-", "_").upper()
+    made = serve.make_context("serve", [], auto_envvar_prefix="ANTIPHON")
+    value = {"int": "7", "float": "7.5"}.get(type(option.default).__name__, "x")
+    if isinstance(option.type, click.Choice):
+        value = option.type.choices[-1]
+    if option.is_flag:
+        value = "1"
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setenv(name, value)
+        changed = serve.make_context("serve", [], auto_envvar_prefix="ANTIPHON")
+    assert changed.params[option.name] != made.params[option.name]
 
 
 def test_help_and_version() -> None:

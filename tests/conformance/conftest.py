@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import subprocess
 import sys
+import threading
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -42,15 +43,20 @@ def serving(*arguments: str) -> Iterator[Server]:
     )
     assert process.stdout is not None
     lines: list[str] = []
+    # A server that never gets ready must not hold the tests for ever.
+    guard = threading.Timer(120, process.kill)
+    guard.start()
     try:
         for line in process.stdout:
             lines.append(line.rstrip("\n"))
             if lines[-1].startswith("  curl"):
                 break
+        guard.cancel()
         assert lines, f"the server ended with status {process.wait()}"
         url = next(line.split()[1] for line in lines if line.startswith("Address"))
         yield Server(url, tuple(lines), process)
     finally:
+        guard.cancel()
         process.terminate()
         process.stdout.close()
         assert process.wait(timeout=30) == 0

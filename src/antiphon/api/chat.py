@@ -11,7 +11,7 @@ from antiphon.api.service import Service
 from antiphon.requests.chat import parse_chat
 from antiphon.runs.answers import chat_answer
 from antiphon.runs.plan import RunPlan, TokenLimit
-from antiphon.runs.prompts import chat_prompt, check_tools, effort_ignored
+from antiphon.runs.prompts import chat_prompt, check_tools, unused_settings
 
 
 def blueprint(service: Service) -> Blueprint:
@@ -24,8 +24,7 @@ def blueprint(service: Service) -> Blueprint:
         request = parse_chat(body)
         model = service.catalogue.require(request.model)
         check_tools(model, request.tools)
-        unused = ("reasoning_effort",) if effort_ignored(model, request.effort) else ()
-        ignored = ignored_fields(service, body, request, unused)
+        ignored = ignored_fields(service, body, request, unused_settings(model, request))
         prompt = await in_thread(service, lambda: chat_prompt(model, request), "messages")
         tokens, param = request.token_limit
         plan = RunPlan(

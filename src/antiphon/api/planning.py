@@ -12,7 +12,7 @@ from quart import g
 
 from antiphon.api.identity import tail_of, unique
 from antiphon.api.service import Service
-from antiphon.errors import InvalidRequest
+from antiphon.errors import InvalidRequest, Unavailable
 from antiphon.requests.converter import unknown_fields
 from antiphon.requests.generation import GenerationRequest
 from antiphon.runs.catalogue import ServedModel
@@ -87,13 +87,22 @@ def sampling(
 async def in_thread(service: Service, work: Callable[[], T], param: str) -> T:
     """Template and tokenizer off the event loop, within the time limit.
 
-    Raises ``InvalidRequest`` naming ``param`` when the time is over; the thread is then left to
-    end by itself.
+    Raises ``InvalidRequest`` naming ``param`` when the time is over, and ``Unavailable`` when it
+    was spent waiting for a thread. A thread that is too slow is left to end by itself.
     """
+    began = False
+
+    def begin() -> T:
+        nonlocal began
+        began = True
+        return work()
+
     try:
         with anyio.fail_after(service.prompt_timeout_s):
-            return await to_thread.run_sync(work, abandon_on_cancel=True)
+            return await to_thread.run_sync(begin, abandon_on_cancel=True)
     except TimeoutError:
+        if not began:
+            raise Unavailable("The server is busy. Try again soon.", code="overloaded") from None
         raise InvalidRequest(
             "The prompt took too long to render.", code="invalid_value", param=param
         ) from None

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from quart import Blueprint, Response
+from quart import request as http_request
 
 from antiphon.api.answering import answer
 from antiphon.api.body import json_body
@@ -12,7 +13,7 @@ from antiphon.errors import NotFound
 from antiphon.requests.responses import parse_response, resource_tail
 from antiphon.runs.answers import responses_answer
 from antiphon.runs.plan import RunPlan, TokenLimit
-from antiphon.runs.prompts import check_tools, effort_ignored, response_prompt
+from antiphon.runs.prompts import check_tools, response_prompt, unused_settings
 
 
 def blueprint(service: Service) -> Blueprint:
@@ -25,8 +26,7 @@ def blueprint(service: Service) -> Blueprint:
         request = parse_response(body)
         model = service.catalogue.require(request.model)
         check_tools(model, request.tools)
-        unused = ("reasoning.effort",) if effort_ignored(model, request.effort) else ()
-        ignored = ignored_fields(service, body, request, unused)
+        ignored = ignored_fields(service, body, request, unused_settings(model, request))
         prompt = await in_thread(service, lambda: response_prompt(model, request), "input")
         plan = RunPlan(
             tail=id_tail(service, request),
@@ -43,6 +43,11 @@ def blueprint(service: Service) -> Blueprint:
             answer=responses_answer(stream=request.stream),
         )
         return await answer(service, plan, ignored)
+
+    @routes.post("/v1/responses/input_tokens")
+    @routes.post("/v1/responses/compact")
+    async def not_offered() -> Response:
+        raise NotFound(f"Unknown URL: POST {http_request.path}.")
 
     @routes.get("/v1/responses/<response_id>")
     @routes.delete("/v1/responses/<response_id>")

@@ -5,11 +5,12 @@ from __future__ import annotations
 import click
 
 from antiphon.errors import StartupError
+from antiphon.models.default import DEFAULT_NAME
 from antiphon.models.fetch import fetch as fetch_model
 
 
 @click.command()
-@click.argument("name", default="smollm2")
+@click.argument("name", default=DEFAULT_NAME)
 @click.option("--quiet", is_flag=True, help="No progress bar.")
 def fetch(name: str, quiet: bool) -> None:
     """Download the model NAME, check it and keep it in the cache; prints its path."""

@@ -10,46 +10,49 @@ import anyio
 import click
 
 from antiphon.app import serve_forever
-from antiphon.config import Config
+from antiphon.config import DEFAULT_FIXTURES, Config
 from antiphon.errors import StartupError
+
+DEFAULTS = Config()
 
 
 @click.command(context_settings={"auto_envvar_prefix": "ANTIPHON"})
 @click.argument("model", required=False)
-@click.option("--host", default="127.0.0.1", help="Address to listen on.")
-@click.option("--port", default=8000, type=click.IntRange(0, 65535), help="0 picks a free one.")
-@click.option("--engine", default="torch", type=click.Choice(["torch", "replay"]))
+@click.option("--host", default=DEFAULTS.host, help="Address to listen on.")
+@click.option(
+    "--port", default=DEFAULTS.port, type=click.IntRange(0, 65535), help="0 picks a free one."
+)
+@click.option("--engine", default=DEFAULTS.engine, type=click.Choice(["torch", "replay"]))
 @click.option(
     "--fixtures",
     type=click.Path(path_type=Path),
-    help="Recordings for --engine replay. [default: ./fixtures]",
+    help=f"Recordings for --engine replay. [default: ./{DEFAULT_FIXTURES}]",
 )
-@click.option("--pace", default="recorded", help="Replay pace: recorded, full, 20ms or 4x20ms.")
+@click.option("--pace", default=DEFAULTS.pace, help="Of replay: recorded, full, 20ms or 4x20ms.")
 @click.option(
-    "--api-key",
-    "api_keys",
-    multiple=True,
-    envvar="ANTIPHON_API_KEY",
-    help="Accepted Bearer key; repeatable, or several in ANTIPHON_API_KEY.",
+    "--api-key", multiple=True, help="Accepted Bearer key; repeatable (in the environment: spaces)."
 )
 @click.option("--certfile", type=click.Path(path_type=Path), help="TLS certificate chain, PEM.")
 @click.option("--keyfile", type=click.Path(path_type=Path), help="TLS private key, PEM.")
-@click.option("--device", default="auto", help="auto, cpu or cuda[:N].")
-@click.option("--dtype", default="auto", help="auto, float32, bfloat16 or float16.")
-@click.option("--threads", default=1, type=click.IntRange(1), help="Threads of torch.")
-@click.option("--max-running", default=16, type=click.IntRange(1), help="Sequences per batch.")
+@click.option("--device", default=DEFAULTS.device, help="auto, cpu or cuda[:N].")
+@click.option("--dtype", default=DEFAULTS.dtype, help="auto, float32, bfloat16 or float16.")
+@click.option("--threads", default=DEFAULTS.threads, type=click.IntRange(1), help="Of torch.")
 @click.option(
-    "--served-model-name", "served_model_names", multiple=True, help="Public id; repeatable."
+    "--max-running", default=DEFAULTS.max_running, type=click.IntRange(1), help="Batch size."
 )
+@click.option("--served-model-name", multiple=True, help="Public id of the model; repeatable.")
 @click.option("--strict-requests", is_flag=True, help="Refuse unknown fields in requests.")
 @click.option(
     "--sse-ping-interval",
-    default=15.0,
+    default=DEFAULTS.sse_ping_interval,
     type=click.FloatRange(0),
     help="Seconds of silence before a stream carries a comment; 0 is off.",
 )
 @click.option(
-    "--grace", default=2.0, type=click.FloatRange(0), help="Seconds for open answers at the end."
+    "--grace",
+    default=DEFAULTS.grace,
+    type=click.FloatRange(0),
+    help="Seconds that open answers get when the server is told to stop.",
 )
 def serve(**options: Any) -> None:
     """Serve MODEL: an alias, a GGUF file or a Hugging Face directory.

@@ -21,6 +21,11 @@ class Prompter(Protocol):
     """Prompts of one model. Stateless between calls; may be called from worker threads."""
 
     @property
+    def takes_chats(self) -> bool:
+        """Whether it can write a conversation as a prompt."""
+        ...
+
+    @property
     def takes_tools(self) -> bool:
         """Whether tools can be declared to the model."""
         ...
@@ -79,6 +84,10 @@ class TextPrompter:
     def load(cls, files: ModelFiles) -> TextPrompter:
         """Vocabulary and template of a model. Raises ``StartupError``."""
         return cls(load_tokenizer(files), load_template(files))
+
+    @property
+    def takes_chats(self) -> bool:
+        return self._template is not None
 
     @property
     def takes_tools(self) -> bool:
@@ -148,6 +157,10 @@ class ReplayPrompter:
     def __init__(self, prompt_tokens: int, tokenizer: Literal["bytes", "opaque"]) -> None:
         self._prompt_tokens = prompt_tokens
         self._ids_are_bytes = tokenizer == "bytes"
+
+    @property
+    def takes_chats(self) -> bool:
+        return True
 
     @property
     def takes_tools(self) -> bool:

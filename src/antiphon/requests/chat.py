@@ -8,9 +8,16 @@ from typing import Annotated, Any, Literal
 import attrs
 
 from antiphon.errors import InvalidRequest
-from antiphon.requests.constraints import Between, Length
+from antiphon.requests.constraints import Between, Length, Offered, Only
 from antiphon.requests.converter import structure
-from antiphon.requests.generation import Effort, GenerationRequest, check_template_kwargs
+from antiphon.requests.generation import (
+    Effort,
+    GenerationRequest,
+    ResponseFormat,
+    Verbosity,
+    check_response_format,
+    check_template_kwargs,
+)
 from antiphon.requests.refusals import CHAT, refuse_unsupported
 from antiphon.requests.structure_hooks import missing
 from antiphon.requests.tools import ChatTool, ToolChoice, check_tool_choice, check_tool_names
@@ -44,7 +51,7 @@ class CalledFunction:
 class ToolCall:
     """A call of the history, in an assistant message."""
 
-    type: Literal["function"]
+    type: Annotated[str, Offered(("function",))]
     id: str
     function: CalledFunction
 
@@ -62,14 +69,6 @@ class ChatMessage:
     reasoning_content: str | None = None
     reasoning: str | None = None
     function_call: dict[str, Any] | None = None
-
-
-@attrs.define(kw_only=True)
-class ResponseFormat:
-    """Free text is the only format offered."""
-
-    type: Literal["text", "json_object", "json_schema", "structural_tag"]
-    json_schema: dict[str, Any] | None = None
 
 
 @attrs.define(kw_only=True)
@@ -93,11 +92,13 @@ class ChatRequest(GenerationRequest):
     tools: Annotated[list[ChatTool], Length(0, 128)] = attrs.field(factory=list)
     tool_choice: ToolChoice | dict[str, Any] = "auto"
     parallel_tool_calls: bool = True
-    modalities: list[Literal["text"]] | None = None
+    modalities: list[Annotated[str, Offered(("text",))]] | None = None
+    echo: Annotated[bool, Only(False)] = False
     add_generation_prompt: bool = True
     continue_final_message: bool = False
     chat_template_kwargs: dict[str, Any] = attrs.field(factory=dict)
-    add_special_tokens: bool = False
+    add_special_tokens: Annotated[bool, Only(False)] = False
+    verbosity: Verbosity | None = None
     reasoning_effort: Effort | None = None
     reasoning: ReasoningEffort | None = None
 
@@ -126,12 +127,7 @@ def parse_chat(body: Mapping[str, Any]) -> ChatRequest:
         raise InvalidRequest(
             "`top_logprobs` needs `logprobs: true`.", code="invalid_value", param="top_logprobs"
         )
-    if request.response_format is not None and request.response_format.type != "text":
-        raise InvalidRequest(
-            "Only `response_format` of type 'text' is supported by this server.",
-            code="unsupported_value",
-            param="response_format.type",
-        )
+    check_response_format(request.response_format)
     if request.reasoning is not None and request.reasoning.effort not in (None, request.effort):
         raise InvalidRequest(
             "`reasoning.effort` and `reasoning_effort` differ.",
@@ -146,7 +142,7 @@ def parse_chat(body: Mapping[str, Any]) -> ChatRequest:
         )
     check_template_kwargs(request.chat_template_kwargs)
     names = [tool.function.name for tool in request.tools]
-    check_tool_names(names)
+    check_tool_names(names, "function.name")
     check_tool_choice(request.tool_choice, names)
     return request
 

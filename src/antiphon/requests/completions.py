@@ -10,7 +10,11 @@ import attrs
 from antiphon.errors import InvalidRequest
 from antiphon.requests.constraints import Between, Only
 from antiphon.requests.converter import structure
-from antiphon.requests.generation import GenerationRequest
+from antiphon.requests.generation import (
+    GenerationRequest,
+    ResponseFormat,
+    check_response_format,
+)
 from antiphon.requests.refusals import COMPLETIONS, refuse_unsupported
 
 MAX_SEQUENCES = 4096
@@ -26,6 +30,7 @@ class CompletionRequest(GenerationRequest):
     n: Annotated[int, Between(1, 128)] = 1
     best_of: Annotated[int, Between(1, 20)] | None = None
     echo: Annotated[bool, Only(False)] = False
+    response_format: ResponseFormat | None = None
     logprobs: Annotated[int, Between(0, 20)] | None = None
     add_special_tokens: bool = True
 
@@ -42,6 +47,7 @@ def parse_completion(body: Mapping[str, Any]) -> CompletionRequest:
     refuse_unsupported(body, COMPLETIONS)
     request = structure(body, CompletionRequest)
     request.check()
+    check_response_format(request.response_format)
     _check_prompt(request.prompt)
     if len(request.prompts) * request.n > MAX_SEQUENCES:
         raise InvalidRequest(

@@ -70,6 +70,28 @@ class Only:
 
 
 @attrs.frozen
+class Offered:
+    """A string of which this server offers some values, though others are legal elsewhere."""
+
+    values: tuple[str, ...]
+
+    def check(self, value: str) -> None:
+        if value not in self.values:
+            names = ", ".join(f"'{offered}'" for offered in self.values)
+            raise InvalidRequest(
+                f"'{value}' is not supported; only {names} is.", code="unsupported_value"
+            )
+
+
+@attrs.frozen
+class Refused:
+    """A field that is known and not offered at all."""
+
+    def check(self, _value: Any) -> None:
+        raise InvalidRequest("The parameter is not supported.", code="unsupported_parameter")
+
+
+@attrs.frozen
 class Length:
     """A string, list or object of ``low`` to ``high`` characters, items or properties."""
 

@@ -12,6 +12,7 @@ from antiphon.requests.constraints import Above, Between, Length, Only
 INT64 = Between(-(2**63), 2**63 - 1)
 PENALTY = Between(-2, 2)
 
+Verbosity = Literal["low", "medium", "high"]
 Effort = Literal["none", "minimal", "low", "medium", "high", "xhigh", "max"]
 StopString = Annotated[str, Length(1)]
 
@@ -23,6 +24,24 @@ class StreamOptions:
     include_usage: bool = False
     continuous_usage_stats: Annotated[bool, Only(False)] = False
     include_obfuscation: Annotated[bool, Only(False)] = False
+
+
+@attrs.define(kw_only=True)
+class ResponseFormat:
+    """``response_format`` of chat and completions: free text is the only one offered."""
+
+    type: Literal["text", "json_object", "json_schema", "structural_tag"]
+    json_schema: dict[str, Any] | None = None
+
+
+def check_response_format(response_format: ResponseFormat | None) -> None:
+    """Raises ``InvalidRequest`` for anything but free text."""
+    if response_format is not None and response_format.type != "text":
+        raise InvalidRequest(
+            "Only `response_format` of type 'text' is supported by this server.",
+            code="unsupported_value",
+            param="response_format.type",
+        )
 
 
 @attrs.define(kw_only=True)
@@ -108,9 +127,12 @@ def check_template_kwargs(kwargs: dict[str, Any]) -> None:
         )
 
 
-def effort_variables(effort: Effort | None) -> dict[str, Any]:
-    """The names by which chat templates know a reasoning effort; none when it was not asked."""
-    if effort is None:
-        return {}
-    thinking = effort != "none"
-    return {"enable_thinking": thinking, "thinking": thinking, "reasoning_effort": effort}
+def template_variables(effort: Effort | None, verbosity: Verbosity | None) -> dict[str, Any]:
+    """The names by which chat templates know these two; none for what was not asked."""
+    variables: dict[str, Any] = {}
+    if effort is not None:
+        thinking = effort != "none"
+        variables |= {"enable_thinking": thinking, "thinking": thinking, "reasoning_effort": effort}
+    if verbosity is not None:
+        variables["verbosity"] = verbosity
+    return variables

@@ -8,9 +8,14 @@ from typing import Annotated, Any, Literal
 import attrs
 
 from antiphon.errors import InvalidRequest, NotFound
-from antiphon.requests.constraints import Between, Length, Only, Pattern
+from antiphon.requests.constraints import Between, Length, Only, Pattern, Refused
 from antiphon.requests.converter import structure
-from antiphon.requests.generation import Effort, GenerationRequest, check_template_kwargs
+from antiphon.requests.generation import (
+    Effort,
+    GenerationRequest,
+    Verbosity,
+    check_template_kwargs,
+)
 from antiphon.requests.input_items import InputItem, check_items
 from antiphon.requests.refusals import RESPONSES, refuse_unsupported
 from antiphon.requests.tools import FunctionTool, ToolChoice, check_tool_choice, check_tool_names
@@ -40,7 +45,7 @@ class TextOptions:
     """``text``: the format of the answer."""
 
     format: TextFormat = attrs.field(factory=lambda: TextFormat(type="text"))
-    verbosity: Literal["low", "medium", "high"] | None = None
+    verbosity: Verbosity | None = None
 
 
 @attrs.define(kw_only=True)
@@ -50,6 +55,8 @@ class ReasoningOptions:
     effort: Effort | None = None
     summary: Literal["auto", "concise", "detailed"] | None = None
     generate_summary: Literal["auto", "concise", "detailed"] | None = None
+    context: Annotated[Any, Refused()] = None
+    mode: Annotated[Any, Refused()] = None
 
 
 @attrs.define(kw_only=True)
@@ -80,12 +87,17 @@ class ResponseRequest(GenerationRequest):
     prompt_cache_retention: str | None = None
     safety_identifier: Annotated[str, Length(0, 128)] | None = None
     chat_template_kwargs: dict[str, Any] = attrs.field(factory=dict)
-    add_special_tokens: bool = False
+    add_special_tokens: Annotated[bool, Only(False)] = False
 
     @property
     def effort(self) -> Effort | None:
         """The reasoning effort asked for."""
         return None if self.reasoning is None else self.reasoning.effort
+
+    @property
+    def verbosity(self) -> Verbosity | None:
+        """The verbosity asked for."""
+        return self.text.verbosity
 
     @property
     def logprobs(self) -> int | None:
@@ -124,7 +136,7 @@ def parse_response(body: Mapping[str, Any]) -> ResponseRequest:
         )
     check_template_kwargs(request.chat_template_kwargs)
     names = [tool.name for tool in request.tools]
-    check_tool_names(names)
+    check_tool_names(names, "name")
     check_tool_choice(request.tool_choice, names)
     return request
 

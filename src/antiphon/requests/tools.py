@@ -8,9 +8,10 @@ from typing import Annotated, Any, Literal
 import attrs
 
 from antiphon.errors import InvalidRequest
-from antiphon.requests.constraints import Pattern
+from antiphon.requests.constraints import Offered, Pattern
 
 FunctionName = Annotated[str, Pattern(r"[A-Za-z0-9_-]{1,64}")]
+ToolType = Annotated[str, Offered(("function",))]
 ToolChoice = Literal["none", "auto", "required"]
 
 
@@ -18,7 +19,7 @@ ToolChoice = Literal["none", "auto", "required"]
 class FunctionTool:
     """A tool of ``/v1/responses``."""
 
-    type: Literal["function"]
+    type: ToolType
     name: FunctionName
     description: str | None = None
     parameters: dict[str, Any] | None = None
@@ -39,16 +40,18 @@ class Function:
 class ChatTool:
     """A tool of ``/v1/chat/completions``."""
 
-    type: Literal["function"]
+    type: ToolType
     function: Function
 
 
-def check_tool_names(names: Sequence[str]) -> None:
-    """Names are unique within a request. Raises ``InvalidRequest``."""
+def check_tool_names(names: Sequence[str], field: str) -> None:
+    """Names are unique; ``field`` is where a tool has its name. Raises ``InvalidRequest``."""
     for index, name in enumerate(names):
         if name in names[:index]:
             raise InvalidRequest(
-                f"Two tools are named '{name}'.", code="invalid_value", param=f"tools[{index}].name"
+                f"Two tools are named '{name}'.",
+                code="invalid_value",
+                param=f"tools[{index}].{field}",
             )
 
 

@@ -10,7 +10,7 @@ from antiphon.errors import InvalidRequest
 from antiphon.prompting.conversation import Message, chat_messages, response_messages
 from antiphon.requests.chat import ChatRequest
 from antiphon.requests.completions import CompletionRequest
-from antiphon.requests.generation import Effort, effort_variables
+from antiphon.requests.generation import template_variables
 from antiphon.requests.responses import ResponseRequest
 from antiphon.runs.catalogue import ServedModel
 
@@ -46,10 +46,16 @@ def check_tools(model: ServedModel, tools: Sequence[object]) -> None:
         )
 
 
-def effort_ignored(model: ServedModel, effort: Effort | None) -> bool:
-    """Whether the model's template knows no form of the reasoning effort that was asked for."""
-    names = effort_variables(effort).keys()
-    return bool(names) and not names & model.prompter.variables
+def unused_settings(model: ServedModel, request: ChatRequest | ResponseRequest) -> list[str]:
+    """What the request asks of the chat template that this model's template knows nothing of."""
+    known = model.prompter.variables
+    of_chat = isinstance(request, ChatRequest)
+    unused = []
+    if (names := template_variables(request.effort, None).keys()) and not names & known:
+        unused.append("reasoning_effort" if of_chat else "reasoning.effort")
+    if request.verbosity is not None and "verbosity" not in known:
+        unused.append("verbosity" if of_chat else "text.verbosity")
+    return unused
 
 
 def _render(
@@ -60,7 +66,7 @@ def _render(
     add_generation_prompt: bool,
 ) -> array[int]:
     variables: dict[str, Any] = {
-        **effort_variables(request.effort),
+        **template_variables(request.effort, request.verbosity),
         **request.chat_template_kwargs,
     }
     try:

@@ -1,7 +1,7 @@
 """Engine errors as what a client may be told.
 
-``unsupported`` and ``grammar_invalid`` are about the request, so their words are for the client; the
-words of every other error are the engine's own and go to our log.
+``unsupported`` and ``grammar_invalid`` are about the request, so their words are for the client;
+the words of every other error are the engine's own and go to our log.
 """
 
 from __future__ import annotations

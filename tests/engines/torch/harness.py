@@ -1,15 +1,13 @@
-"""Requests and engines for tests on tiny models."""
+"""Engines for tests on tiny models."""
 
 from __future__ import annotations
 
-from array import array
 from collections.abc import AsyncIterator, Sequence
 from contextlib import asynccontextmanager
 from typing import Any
 
 import torch
 
-from antiphon.engines.port import EngineRequest
 from antiphon.engines.torch import TorchEngine
 from antiphon.engines.torch.batch import attention_groups, build_batch
 from antiphon.engines.torch.inbox import Inbox
@@ -23,18 +21,7 @@ from antiphon.engines.torch.sequence import Sequence as EngineSequence
 from antiphon.models.files import ModelFiles
 from engines.frame_watch import FrameWatch
 from engines.torch.reference import Array
-
-
-def a_request(key: int, prompt: Sequence[int] = (5, 7, 11), **changes: Any) -> EngineRequest:
-    """A request of 8 tokens that only its length ends."""
-    settings: dict[str, Any] = {
-        "id": f"{key}-0",
-        "group": key,
-        "model": "tiny",
-        "max_tokens": 8,
-        "ignore_eos": True,
-    }
-    return EngineRequest(key=key, prompt=array("I", prompt), **(settings | changes))
+from engines.torch.requests import a_request
 
 
 def loaded(files: ModelFiles, **settings: Any) -> EngineLoop:

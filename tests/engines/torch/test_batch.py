@@ -11,7 +11,7 @@ from antiphon.engines.torch.models.decoder import StepBatch
 from antiphon.engines.torch.pages import PageTable, pages_for
 from antiphon.engines.torch.scheduler import Chunk
 from antiphon.engines.torch.sequence import Sequence
-from engines.torch.harness import a_request
+from engines.torch.requests import a_request
 
 PADDING = 999
 

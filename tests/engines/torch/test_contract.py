@@ -11,7 +11,7 @@ from antiphon.engines.torch.drawn import DrawnToken
 from antiphon.engines.torch.scheduler import Chunk
 from antiphon.models.files import ModelFiles
 from engines.contract import EngineContract, EngineRig
-from engines.torch.harness import a_request
+from engines.torch.requests import a_request
 
 
 class BrokenRunner:

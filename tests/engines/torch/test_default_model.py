@@ -8,7 +8,8 @@ import pytest
 
 from antiphon.engines.port import Finish
 from antiphon.models.files import ModelFiles
-from engines.torch.harness import a_request, running
+from engines.torch.harness import running
+from engines.torch.requests import a_request
 
 # "<|im_start|>system\nYou are a helpful AI assistant named SmolLM, trained by Hugging Face
 # <|im_end|>\n<|im_start|>user\nWhat is the capital of France?<|im_end|>\n<|im_start|>assistant\n"

@@ -18,7 +18,8 @@ from antiphon.engines.torch.runner import Runner
 from antiphon.models.files import ModelFiles
 from engines.frame_watch import Story
 from engines.torch import reference
-from engines.torch.harness import a_request, running
+from engines.torch.harness import running
+from engines.torch.requests import a_request
 from engines.torch.tiny_models import EOS, Shape, hf_config, random_weights, write_hf
 
 PROMPTS = [

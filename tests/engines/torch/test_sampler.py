@@ -16,7 +16,7 @@ from antiphon.engines.torch.sampling.filters import HEAD, min_p, top_k, top_p
 from antiphon.engines.torch.sampling.philox import gumbel
 from antiphon.engines.torch.sampling.sampler import sample
 from antiphon.engines.torch.sequence import Sequence
-from engines.torch.harness import a_request
+from engines.torch.requests import a_request
 
 LOGITS = [2.0, 1.5, 1.5, 0.3, 0.0, -0.5, -0.5, -1.0, -2.0, -4.0]
 FILTERS: list[dict[str, Any]] = [

@@ -3,10 +3,14 @@
 from __future__ import annotations
 
 import json
+import sys
+import threading
 from collections.abc import Callable
+from importlib.abc import MetaPathFinder
 from pathlib import Path
 from typing import Any
 
+import anyio
 import gguf
 import numpy as np
 import pytest
@@ -14,15 +18,17 @@ import pytest
 from antiphon.engines.port import EngineStartError
 from antiphon.engines.torch import TorchEngine
 from antiphon.models.files import ModelFiles
+from engines.frame_watch import HANG_GUARD_S
 from engines.torch.tiny_models import Shape, hf_config, random_weights, write_gguf, write_hf
 
 SHAPE = Shape()
 WEIGHTS = random_weights(SHAPE)
+LOADER = "antiphon.engines.torch.load"
 
 
 async def refused(files: ModelFiles, *named: str, **settings: Any) -> None:
     engine = TorchEngine(files, **({"device": "cpu"} | settings))
-    with pytest.raises(EngineStartError) as caught:
+    with anyio.fail_after(HANG_GUARD_S), pytest.raises(EngineStartError) as caught:
         await engine.start()
     message = str(caught.value)
     assert "\n" not in message
@@ -174,3 +180,38 @@ async def test_missing_file(tmp_path: Path) -> None:
 )
 async def test_settings(tiny: ModelFiles, settings: dict[str, Any], named: list[str]) -> None:
     await refused(tiny, *named, **settings)
+
+
+@pytest.mark.parametrize("failure", [ImportError("libcudart.so: no such\nfile"), OSError("gone")])
+async def test_a_torch_that_cannot_be_imported(
+    tiny: ModelFiles, failure: Exception, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    class Broken(MetaPathFinder):
+        def find_spec(self, fullname: str, path: Any, target: Any = None) -> None:
+            if fullname == LOADER:
+                raise failure
+
+    monkeypatch.delitem(sys.modules, LOADER, raising=False)
+    monkeypatch.setattr(sys, "meta_path", [Broken(), *sys.meta_path])
+    await refused(tiny, "torch cannot be imported", str(failure).split()[0])
+
+
+@pytest.mark.parametrize("failure", [SystemExit(3), MemoryError(), RuntimeError("two\nlines")])
+async def test_whatever_ends_the_thread(
+    tiny: ModelFiles, failure: BaseException, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def fail(*_: object) -> None:
+        raise failure
+
+    monkeypatch.setattr("antiphon.engines.torch.load.load", fail)
+    await refused(tiny, str(tiny.path), "cannot be loaded", type(failure).__name__)
+
+
+async def test_a_thread_that_cannot_be_started(
+    tiny: ModelFiles, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def fail(_: threading.Thread) -> None:
+        raise RuntimeError("can't start new thread")
+
+    monkeypatch.setattr(threading.Thread, "start", fail)
+    await refused(tiny, "can't start new thread")

@@ -14,6 +14,7 @@ from antiphon.engines.torch.inbox import Abort, AbortAll, Drain, Inbox, Submit
 from antiphon.engines.torch.loop import EngineLoop
 from antiphon.engines.torch.options import EngineOptions
 from antiphon.engines.torch.outbox import Outbox
+from antiphon.errors import StartupError
 from antiphon.models.files import ModelFiles
 
 Ts = TypeVarTuple("Ts")
@@ -62,7 +63,10 @@ class TorchEngine:
         thread = threading.Thread(
             target=self._main, args=(loop, self._outbox, ready), name="torch-engine", daemon=True
         )
-        thread.start()
+        try:
+            thread.start()
+        except RuntimeError as failure:  # the system has no thread left
+            self._give_up(self._outbox, ready, self._start_error(failure))
         return (await ready).info
 
     def submit(self, request: EngineRequest) -> None:
@@ -102,24 +106,35 @@ class TorchEngine:
         outbox: Outbox,
         ready: asyncio.Future[EngineLoop],
     ) -> None:
-        """The thread: load, report, run, report."""
-        os.environ.setdefault("OMP_NUM_THREADS", str(self.options.threads))
-        # torch reads the variable when it is imported, which happens here for the first time.
-        from antiphon.engines.torch.load import load
-
+        """The thread: load, report, run, report. Whatever fails in it, the event loop is told."""
         try:
-            engine = load(self.options, self._inbox, outbox.put)
-        except EngineStartError as failure:
-            _call(loop, self._give_up, outbox, ready, failure)
-            return
-        except Exception as failure:
-            reason = EngineStartError(f"{self.options.files.path} cannot be loaded: {failure!r}")
-            reason.__cause__ = failure
-            _call(loop, self._give_up, outbox, ready, reason)
+            engine = self._load(outbox)
+        except BaseException as failure:
+            _call(loop, self._give_up, outbox, ready, self._start_error(failure))
             return
         _call(loop, self._report, ready, engine)
-        engine.run()
-        _call(loop, self._finish, engine, outbox)
+        try:
+            engine.run()
+        finally:
+            _call(loop, self._finish, engine, outbox)
+
+    def _load(self, outbox: Outbox) -> EngineLoop:
+        os.environ.setdefault("OMP_NUM_THREADS", str(self.options.threads))
+        # torch reads the variable when it is imported, which happens here for the first time.
+        try:
+            from antiphon.engines.torch.load import load
+        except Exception as failure:  # a broken installation raises what it likes
+            raise EngineStartError(f"torch cannot be imported: {failure}") from failure
+        return load(self.options, self._inbox, outbox.put)
+
+    def _start_error(self, failure: BaseException) -> EngineStartError:
+        """The failure as one line."""
+        if isinstance(failure, EngineStartError | StartupError):
+            reason = EngineStartError(" ".join(str(failure).split()))
+        else:
+            reason = EngineStartError(f"{self.options.files.path} cannot be loaded: {failure!r}")
+        reason.__cause__ = failure
+        return reason
 
     def _report(self, ready: asyncio.Future[EngineLoop], engine: EngineLoop) -> None:
         """On the event loop: loaded."""

@@ -50,17 +50,20 @@ class EngineLoop:
         self.gauges = Gauges()
         self._draining = False
         self._step = 0
+        self._owed: dict[int, None] = {}  # a set in order of arrival
+        """Keys taken off the inbox whose terminal row no frame has carried yet."""
 
     def run(self) -> None:
-        """Turn until drained. Any exception ends all open keys with ``engine_failed``."""
+        """Turn until drained. Any exception ends all owed keys with ``engine_failed``."""
         try:
             while not (self._draining and not self.scheduler):
                 self.turn()
         except BaseException as failure:
             log.exception("the engine failed")
             self.failure = failure
+            # The scheduler may know less: what has left it may be in a frame that was never sent.
             frame = self._frame()
-            for key in self.scheduler.open_keys():
+            for key in self._owed:
                 frame.row(key, finish=Finish.ERROR, error=self.failed())
             self._send(frame)
 
@@ -69,6 +72,9 @@ class EngineLoop:
         commands = self.inbox.take(wait=not self.scheduler)
         if commands:
             frame = self._frame()
+            for command in commands:
+                if isinstance(command, Submit):
+                    self._owed[command.request.key] = None
             for command in commands:
                 self._obey(command, frame)
             self._send(frame)
@@ -147,7 +153,11 @@ class EngineLoop:
             batch_tokens=self.gauges.batch_tokens,
             step_us=self.gauges.step_us,
         )
-        self.emit(frame.build(time.monotonic_ns(), gauges))
+        built = frame.build(time.monotonic_ns(), gauges)
+        self.emit(built)
+        for key, finish in zip(built.key, built.finish, strict=True):
+            if finish:
+                self._owed.pop(key, None)
 
 
 def _add_row(frame: FrameBuilder, outcome: Outcome, drawn: DrawnToken | None) -> None:
