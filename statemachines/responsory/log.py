@@ -10,6 +10,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Mapping
 from typing import TYPE_CHECKING, overload
 
+from responsory.compaction import without_deltas
 from responsory.errors import LogError
 from responsory.events import DELTAS, ENDINGS, Event
 from responsory.rows import from_row, to_row
@@ -87,9 +88,8 @@ class EventLog:
             raise LogError("a log that has not ended cannot be compacted")
         compacted = EventLog()
         compacted._compacted = True
-        for event in self._events:
-            if type(event) not in DELTAS:
-                compacted._append(event)
+        for event in without_deltas(self._events):
+            compacted._append(event)
         return compacted
 
     def rows(self) -> Iterator[JSON]:
@@ -100,7 +100,8 @@ class EventLog:
 
     @classmethod
     def from_rows(cls, rows: Iterable[JSON]) -> EventLog:
-        """The log of these rows, header first. Raises LogError."""
+        """The log of these rows, header first. Raises LogError for what is no row, out of order, or
+        not as the header says; whether a machine can have written it is for ``Response.replay``."""
         source = iter(rows)
         compacted = _read_header(next(source, None))
         log = cls()
@@ -111,7 +112,11 @@ class EventLog:
         for event in map(from_row, source):
             if log._terminal or (log._events and event.seq <= log._events[-1].seq):
                 raise LogError(f"seq {event.seq} is out of order")
+            if type(event) in DELTAS:
+                raise LogError(f"seq {event.seq} is a delta in a compacted log")
             log._append(event)
+        if not log._terminal:
+            raise LogError("a compacted log that has not ended")
         return log
 
 

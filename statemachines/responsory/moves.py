@@ -1,9 +1,11 @@
-"""What each event does to the machine, per state: the only code that changes it.
+"""What each event does to the extended state: the only code that changes it.
 
-A move updates the machine's data and returns the next state. An event that a state does not list
-cannot follow there, which makes this table the grammar of a log.
+One move per kind of event, whatever the state, because the order of events is not known here:
+``transitions`` alone decides it, and nothing is moved but groups that it gave. So no next state is
+said twice: an event that opens or ends something names the state that it leaves behind, and the
+last such event of a group has the last word.
 """
-# ruff: noqa: ARG001, ARG005  # every move has the same two parameters
+# ruff: noqa: ARG001  # every move has the same two parameters
 
 from __future__ import annotations
 
@@ -14,16 +16,10 @@ from responsory import events as ev
 from responsory.states import State
 
 if TYPE_CHECKING:
-    from responsory.response import Response
+    from responsory.extended import ExtendedState
 
-Move: TypeAlias = Callable[["Response", Any], State]
+Move: TypeAlias = Callable[["ExtendedState", Any], None]
 
-ITEM_STATE = {
-    "message": State.MESSAGE,
-    "reasoning": State.REASONING,
-    "function_call": State.CALL,
-    "custom_tool_call": State.CALL,
-}
 PART_STATE = {
     "output_text": State.MESSAGE_TEXT,
     "refusal": State.MESSAGE_REFUSAL,
@@ -31,115 +27,80 @@ PART_STATE = {
 }
 
 
-def created(m: Response, event: ev.Created) -> State:
-    return State.QUEUED if event.background else State.IDLE
-
-
-def item_added(m: Response, event: ev.ItemAdded) -> State:
-    m.items += 1
-    m.parts = 0
+def item_added(m: ExtendedState, event: ev.ItemAdded) -> None:
+    m.item = event.item
+    m.part = -1
     m.phase = event.phase
-    m.text = []
-    return ITEM_STATE[event.type]
+    # A message and a reasoning item are in a state of their own from their first part on.
+    if event.type in ("function_call", "custom_tool_call"):
+        m.state = State.CALL
 
 
-def part_added(m: Response, event: ev.PartAdded) -> State:
-    m.parts += 1
-    m.text = []
-    m.logprobs = []
-    return PART_STATE[event.type]
+def part_added(m: ExtendedState, event: ev.PartAdded) -> None:
+    m.part = event.part
+    m.state = PART_STATE[event.type]
 
 
-def text_delta(m: Response, event: ev.TextDelta) -> State:
+def text_delta(m: ExtendedState, event: ev.TextDelta) -> None:
     m.text.append(event.text)
     if event.logprobs:
         m.logprobs.extend(event.logprobs)
-    return State.MESSAGE_TEXT
 
 
-def refusal_delta(m: Response, event: ev.RefusalDelta) -> State:
+def delta(m: ExtendedState, event: ev.RefusalDelta | ev.ReasoningDelta) -> None:
     m.text.append(event.text)
-    return State.MESSAGE_REFUSAL
 
 
-def reasoning_delta(m: Response, event: ev.ReasoningDelta) -> State:
+def input_delta(m: ExtendedState, event: ev.InputDelta) -> None:
     m.text.append(event.text)
-    return State.REASONING_TEXT
+    m.state = State.CALL_INPUT
 
 
-def input_delta(m: Response, event: ev.InputDelta) -> State:
-    m.text.append(event.text)
-    return State.CALL_INPUT
-
-
-def text_done(m: Response, event: ev.TextDone) -> State:
-    # A compacted log has no deltas, and a machine replayed from it must be equal.
-    m.text = [event.text]
-    m.logprobs = list(event.logprobs)
-    return m.state
-
-
-def done(m: Response, event: ev.RefusalDone | ev.ReasoningDone | ev.InputDone) -> State:
-    m.text = [event.text]
-    return m.state
-
-
-def part_done(m: Response, event: ev.PartDone) -> State:
+def done(
+    m: ExtendedState, event: ev.TextDone | ev.RefusalDone | ev.ReasoningDone | ev.InputDone
+) -> None:
     m.text = []
     m.logprobs = []
-    return State.REASONING if m.state is State.REASONING_TEXT else State.MESSAGE
 
 
-def item_done(m: Response, event: ev.ItemDone) -> State:
-    m.parts = 0
+def item_done(m: ExtendedState, event: ev.ItemDone) -> None:
+    m.part = -1
     m.phase = None
-    m.text = []
-    return State.IDLE
+    m.state = State.IDLE
+
+
+def nothing(m: ExtendedState, event: ev.Created | ev.PartDone | ev.Errored) -> None:
+    """The event is told, but what follows it in its group makes the change."""
 
 
 def to(state: State) -> Move:
-    """A move that changes nothing but the state."""
-    return lambda m, event: state
+    """A move that changes the state alone."""
+
+    def move(m: ExtendedState, event: ev.Event) -> None:
+        m.state = state
+
+    return move
 
 
-def same(m: Response, event: ev.Event) -> State:
-    return m.state
-
-
-ABORTS: dict[type[ev.Event], Move] = {
-    ev.Errored: same,
+MOVES: Mapping[type[ev.Event], Move] = {
+    ev.Created: nothing,
+    ev.Queued: to(State.QUEUED),
+    ev.InProgress: to(State.IDLE),
+    ev.ItemAdded: item_added,
+    ev.PartAdded: part_added,
+    ev.TextDelta: text_delta,
+    ev.TextDone: done,
+    ev.RefusalDelta: delta,
+    ev.RefusalDone: done,
+    ev.ReasoningDelta: delta,
+    ev.ReasoningDone: done,
+    ev.PartDone: nothing,
+    ev.InputDelta: input_delta,
+    ev.InputDone: done,
+    ev.ItemDone: item_done,
+    ev.Completed: to(State.COMPLETED),
+    ev.Incomplete: to(State.INCOMPLETE),
+    ev.Errored: nothing,
     ev.Failed: to(State.FAILED),
     ev.Cancelled: to(State.CANCELLED),
-}
-
-MOVES: Mapping[State, dict[type[ev.Event], Move]] = {
-    State.NEW: {ev.Created: created},
-    State.QUEUED: {ev.Queued: same, ev.InProgress: to(State.IDLE), **ABORTS},
-    State.IDLE: {
-        ev.InProgress: same,
-        ev.ItemAdded: item_added,
-        ev.Completed: to(State.COMPLETED),
-        ev.Incomplete: to(State.INCOMPLETE),
-        **ABORTS,
-    },
-    State.MESSAGE: {ev.PartAdded: part_added, ev.ItemDone: item_done},
-    State.MESSAGE_TEXT: {
-        ev.TextDelta: text_delta,
-        ev.TextDone: text_done,
-        ev.PartDone: part_done,
-    },
-    State.MESSAGE_REFUSAL: {
-        ev.RefusalDelta: refusal_delta,
-        ev.RefusalDone: done,
-        ev.PartDone: part_done,
-    },
-    State.REASONING: {ev.PartAdded: part_added, ev.ItemDone: item_done},
-    State.REASONING_TEXT: {
-        ev.ReasoningDelta: reasoning_delta,
-        ev.ReasoningDone: done,
-        ev.PartDone: part_done,
-    },
-    State.CALL: {ev.InputDelta: input_delta, ev.InputDone: done, ev.ItemDone: item_done},
-    State.CALL_INPUT: {ev.InputDelta: input_delta, ev.InputDone: done, ev.ItemDone: item_done},
-    **{state: {} for state in State if state.terminal},
 }

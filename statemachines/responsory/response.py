@@ -1,9 +1,10 @@
 """The machine: commands in, events out.
 
-``decide`` is pure and looks the command up in the row of the current state; ``apply`` is the only
-mutator; ``receive`` is one after the other. ``replay`` applies a log. So a live machine and a
-replayed one cannot differ, and the whole state serialises as its log. No clock, no I/O, no ids
-made here: time and id come with Accept and Finish.
+``decide`` is pure and looks the command up in the row of the current state; ``receive`` decides and
+then moves, the only way in which a machine changes. ``apply`` and ``replay`` take events that were
+stored, by receiving again the commands that they show. So a live machine and a replayed one cannot
+differ, a log that no machine can have written is refused, and the whole state serialises as its
+log. No clock, no I/O, no ids made here: time and id come with Accept and Finish.
 """
 
 from __future__ import annotations
@@ -11,59 +12,57 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from responsory.commands import CLIENT_COMMANDS, COMMANDS, Command
+from responsory.compaction import restored
 from responsory.errors import IllegalTransition, LogError
+from responsory.extended import ExtendedState
+from responsory.grammar import cause, check, goes_on
 from responsory.moves import MOVES
-from responsory.states import State
 from responsory.transitions import ROWS
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
     from responsory.events import Event
-    from responsory.values import Logprob, Phase
+    from responsory.states import State
 
 
 class Response:
-    """The life of one response.
+    """The life of one response. ``copy.copy`` gives an independent machine in the same state."""
 
-    ``seq``: number of the next event. ``items``: items opened so far, the open one is the last.
-    ``parts``: likewise within the open item. ``phase``: of the open message. ``text`` and
-    ``logprobs``: what the open part or call has got so far.
-    """
-
-    __slots__ = ("_decide", "_moves", "items", "logprobs", "parts", "phase", "seq", "state", "text")
+    __slots__ = ("_extended", "_row")
 
     def __init__(self) -> None:
-        self.state = State.NEW
-        self.seq = 0
-        self.items = 0
-        self.parts = 0
-        self.phase: Phase | None = None
-        self.text: list[str] = []
-        self.logprobs: list[Logprob] = []
-        self._decide = ROWS[State.NEW]
-        self._moves = MOVES[State.NEW]
+        self._extended = ExtendedState()
+        self._row = ROWS[self._extended.state]
 
     @classmethod
     def replay(cls, events: Iterable[Event]) -> Response:
-        """The machine after these events. Raises LogError where they cannot follow each other."""
+        """The machine that wrote this log, compacted or not. Raises LogError where none can have
+        written it, an end inside a group of events included."""
         machine = cls()
-        for event in events:
-            machine.apply(event)
+        machine.apply(restored(events))
         return machine
 
     @property
+    def state(self) -> State:
+        return self._extended.state
+
+    @property
+    def seq(self) -> int:
+        """The number of the next event."""
+        return self._extended.seq
+
+    @property
     def terminal(self) -> bool:
-        return self.state.terminal
+        return self._extended.state.terminal
 
     def receive(self, command: Command) -> list[Event]:
-        """Decide, then apply: the events of one atomic group, to be stored in one write.
+        """Decide, then move: the events of one atomic group, to be stored in one write.
 
         Raises IllegalTransition before anything changes.
         """
         events = self.decide(command)
-        for event in events:
-            self.apply(event)
+        self._move(events)
         return events
 
     def decide(self, command: Command) -> list[Event]:
@@ -72,37 +71,67 @@ class Response:
         Raises IllegalTransition when the state does not take it.
         """
         try:
-            handler = self._decide[type(command)]
+            handler = self._row[type(command)]
         except KeyError:
             raise self._refusal(command) from None
-        return handler(self, command)
+        return handler(self._extended, command)
 
-    def apply(self, event: Event) -> None:
-        """Take a fact. Raises LogError when it cannot follow what was applied before.
+    def apply(self, events: Iterable[Event]) -> None:
+        """Take facts: the events of whole groups that another machine gave from this state on.
 
-        Sequence numbers may jump (a compacted log has gaps); they never repeat.
+        Raises LogError at the first group that no command gives here; those before it are taken,
+        and of that one nothing is.
         """
-        move = self._moves.get(type(event))
-        if move is None or event.seq < self.seq:
+        facts, at = list(events), 0
+        extended = self._extended
+        while at < len(facts):
+            event = facts[at]
+            if goes_on(extended, event):
+                MOVES[type(event)](extended, event)
+                extended.seq += 1
+                at += 1
+                continue
+            group = self._due(facts, at)
+            check(facts, at, group)
+            self._move(group)
+            at += len(group)
+
+    def view(self) -> tuple[object, ...]:
+        """All that the machine is, as one value to compare."""
+        return self._extended.view()
+
+    def __copy__(self) -> Response:
+        other = Response()
+        other._extended = self._extended.copy()
+        other._row = self._row
+        return other
+
+    def _due(self, facts: list[Event], at: int) -> list[Event]:
+        """The group that must begin at ``facts[at]``. Raises LogError where none can."""
+        command = cause(facts, at, self._extended.phase)
+        group: list[Event] = []
+        if command is not None and type(command) in self._row:
+            group = self.decide(command)
+        if not group:
+            event = facts[at]
             raise LogError(
                 f"{type(event).__name__} with seq {event.seq} cannot follow in state "
                 f"`{self.state.value}` with next seq {self.seq}"
             )
-        state = move(self, event)
-        self.seq = event.seq + 1
-        if state is not self.state:
-            self.state = state
-            self._decide = ROWS[state]
-            self._moves = MOVES[state]
+        return group
 
-    def view(self) -> tuple[object, ...]:
-        """All that the machine is, as one value to compare."""
-        text, logprobs = "".join(self.text), tuple(self.logprobs)
-        return (self.state, self.seq, self.items, self.parts, self.phase, text, logprobs)
+    def _move(self, events: list[Event]) -> None:
+        extended = self._extended
+        state = extended.state
+        for event in events:
+            MOVES[type(event)](extended, event)
+        extended.seq += len(events)
+        if extended.state is not state:
+            self._row = ROWS[extended.state]
 
     def _refusal(self, command: Command) -> Exception:
         if type(command) not in COMMANDS:
             return TypeError(f"not a command: {command!r}")
-        allowed = tuple(known.__name__ for known in COMMANDS if known in self._decide)
+        allowed = tuple(known.__name__ for known in COMMANDS if known in self._row)
         status = 400 if type(command) in CLIENT_COMMANDS else 500
         return IllegalTransition(self.state, command, allowed, status)

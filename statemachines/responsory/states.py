@@ -1,7 +1,8 @@
-"""The states: one flat row each.
+"""The states: one flat row each, and each a place where a command can arrive.
 
 The response's status, the kind of the open item and the type of the open part are read off the
-row, so they cannot disagree.
+row, so they cannot disagree. What lies between the events of one group (a message without a part, a
+part that is done in an item that is not) is no state: a machine takes a group whole or not at all.
 """
 
 from __future__ import annotations
@@ -20,10 +21,8 @@ class State(Enum):
     NEW = ("new", None)
     QUEUED = ("queued", "queued")
     IDLE = ("idle", "in_progress")
-    MESSAGE = ("message", "in_progress", "message")
     MESSAGE_TEXT = ("message.text", "in_progress", "message", "output_text")
     MESSAGE_REFUSAL = ("message.refusal", "in_progress", "message", "refusal")
-    REASONING = ("reasoning", "in_progress", "reasoning")
     REASONING_TEXT = ("reasoning.text", "in_progress", "reasoning", "reasoning_text")
     CALL = ("call", "in_progress", "call")
     CALL_INPUT = ("call.input", "in_progress", "call")
@@ -53,8 +52,8 @@ class State(Enum):
         return self
 
 
-MESSAGES = frozenset({State.MESSAGE, State.MESSAGE_TEXT, State.MESSAGE_REFUSAL})
-REASONINGS = frozenset({State.REASONING, State.REASONING_TEXT})
+MESSAGES = frozenset({State.MESSAGE_TEXT, State.MESSAGE_REFUSAL})
+REASONINGS = frozenset({State.REASONING_TEXT})
 CALLS = frozenset({State.CALL, State.CALL_INPUT})
 OPEN = MESSAGES | REASONINGS | CALLS
 """An item is open."""

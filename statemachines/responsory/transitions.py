@@ -1,7 +1,7 @@
 """What each command gives in each state: the whole table, and the only place that decides.
 
 A handler is pure: it reads the machine and returns the events of one atomic group. Sequence numbers
-go on from ``machine.seq``. The *close cascade* is the Done event of the open part, PartDone (calls
+go on from ``m.seq``. The *close cascade* is the Done event of the open part, PartDone (calls
 have no part), ItemDone, always in this order.
 
 Text commands that carry nothing, neither text nor logprobs, give no event: an empty delta is never
@@ -32,10 +32,10 @@ from responsory.table import Table
 
 if TYPE_CHECKING:
     from responsory.events import Event
-    from responsory.response import Response
+    from responsory.extended import ExtendedState
     from responsory.values import ItemStatus, ItemType, Phase
 
-TABLE: Table[Response] = Table()
+TABLE: Table[ExtendedState] = Table()
 on = TABLE.on
 refuse = TABLE.refuse
 
@@ -43,14 +43,13 @@ NEW, QUEUED, IDLE = frozenset({State.NEW}), frozenset({State.QUEUED}), frozenset
 RUNNING = IDLE | OPEN
 IN_TEXT = frozenset({State.MESSAGE_TEXT})
 IN_REFUSAL = frozenset({State.MESSAGE_REFUSAL})
-IN_REASONING = frozenset({State.REASONING_TEXT})
 
 CALL_TYPE: dict[str, ItemType] = {"function": "function_call", "custom": "custom_tool_call"}
 
 
-def _close_part(m: Response) -> list[Event]:
+def _close_part(m: ExtendedState) -> list[Event]:
     """The end of the open part, or of the open call's input."""
-    seq, item, part, text = m.seq, m.items - 1, m.parts - 1, "".join(m.text)
+    seq, item, part, text = m.seq, m.item, m.part, "".join(m.text)
     if m.state is State.MESSAGE_TEXT:
         return [
             ev.TextDone(seq, item, part, text, tuple(m.logprobs)),
@@ -65,29 +64,29 @@ def _close_part(m: Response) -> list[Event]:
     return []
 
 
-def _close(m: Response, status: ItemStatus) -> list[Event]:
+def _close(m: ExtendedState, status: ItemStatus) -> list[Event]:
     """The close cascade; nothing when no item is open."""
     if m.state not in OPEN:
         return []
     group = _close_part(m)
-    return [*group, ev.ItemDone(m.seq + len(group), m.items - 1, status)]
+    return [*group, ev.ItemDone(m.seq + len(group), m.item, status)]
 
 
-def _next_part(m: Response, command: Text | Refusal | Reasoning) -> list[Event]:
-    """Close the open part, if any; open the next one of the same item with its first delta."""
+def _next_part(m: ExtendedState, command: Text | Refusal) -> list[Event]:
+    """Close the open part; open the next one of the same item with its first delta."""
     group = _close_part(m)
-    return _part(group, m.seq + len(group), m.items - 1, m.parts, command)
+    return _part(group, m.seq + len(group), m.item, m.part + 1, command)
 
 
 def _next_item(
-    m: Response, command: Text | Refusal | Reasoning, phase: Phase | None
+    m: ExtendedState, command: Text | Refusal | Reasoning, phase: Phase | None
 ) -> list[Event]:
     """Close the open item, if any; open the next one with its first part and delta."""
     group = _close(m, "completed")
     seq = m.seq + len(group)
     kind: ItemType = "reasoning" if type(command) is Reasoning else "message"
-    group.append(ev.ItemAdded(seq, m.items, kind, phase))
-    return _part(group, seq + 1, m.items, 0, command)
+    group.append(ev.ItemAdded(seq, m.item + 1, kind, phase))
+    return _part(group, seq + 1, m.item + 1, 0, command)
 
 
 def _part(
@@ -106,9 +105,9 @@ def _part(
     return group
 
 
-def _empty_message(m: Response, status: ItemStatus) -> list[Event]:
+def _empty_message(m: ExtendedState, status: ItemStatus) -> list[Event]:
     """An answer of no tokens is one message with one empty part, so that output[0] exists."""
-    seq, item = m.seq, m.items
+    seq, item = m.seq, m.item + 1
     return [
         ev.ItemAdded(seq, item, "message"),
         ev.PartAdded(seq + 1, item, 0, "output_text"),
@@ -122,7 +121,7 @@ def _empty_message(m: Response, status: ItemStatus) -> list[Event]:
 
 
 @on(NEW, Accept)
-def accept(m: Response, command: Accept) -> list[Event]:
+def accept(m: ExtendedState, command: Accept) -> list[Event]:
     created = ev.Created(
         m.seq, command.id, command.created_at, command.background, dict(command.echo)
     )
@@ -130,7 +129,7 @@ def accept(m: Response, command: Accept) -> list[Event]:
 
 
 @on(QUEUED, Start)
-def start(m: Response, command: Start) -> list[Event]:
+def start(m: ExtendedState, command: Start) -> list[Event]:
     return [ev.InProgress(m.seq)]
 
 
@@ -142,57 +141,52 @@ refuse(EVERY - QUEUED, Start)
 
 
 @on(IN_TEXT, Text)
-def text_goes_on(m: Response, command: Text) -> list[Event]:
+def text_goes_on(m: ExtendedState, command: Text) -> list[Event]:
     if command.phase != m.phase:
         return text_opens_message(m, command)
     if not command.text and not command.logprobs:
         return []
-    return [ev.TextDelta(m.seq, m.items - 1, m.parts - 1, command.text, command.logprobs)]
+    return [ev.TextDelta(m.seq, m.item, m.part, command.text, command.logprobs)]
 
 
-@on(MESSAGES - IN_TEXT, Text)
-def text_opens_part(m: Response, command: Text) -> list[Event]:
+@on(IN_REFUSAL, Text)
+def text_opens_part(m: ExtendedState, command: Text) -> list[Event]:
     if command.phase != m.phase:
         return text_opens_message(m, command)
     return _next_part(m, command) if command.text or command.logprobs else []
 
 
 @on(RUNNING - MESSAGES, Text)
-def text_opens_message(m: Response, command: Text) -> list[Event]:
+def text_opens_message(m: ExtendedState, command: Text) -> list[Event]:
     return _next_item(m, command, command.phase) if command.text or command.logprobs else []
 
 
 @on(IN_REFUSAL, Refusal)
-def refusal_goes_on(m: Response, command: Refusal) -> list[Event]:
+def refusal_goes_on(m: ExtendedState, command: Refusal) -> list[Event]:
     if not command.text:
         return []
-    return [ev.RefusalDelta(m.seq, m.items - 1, m.parts - 1, command.text)]
+    return [ev.RefusalDelta(m.seq, m.item, m.part, command.text)]
 
 
-@on(MESSAGES - IN_REFUSAL, Refusal)
-def refusal_opens_part(m: Response, command: Refusal) -> list[Event]:
+@on(IN_TEXT, Refusal)
+def refusal_opens_part(m: ExtendedState, command: Refusal) -> list[Event]:
     return _next_part(m, command) if command.text else []
 
 
 @on(RUNNING - MESSAGES, Refusal)
-def refusal_opens_message(m: Response, command: Refusal) -> list[Event]:
+def refusal_opens_message(m: ExtendedState, command: Refusal) -> list[Event]:
     return _next_item(m, command, None) if command.text else []
 
 
-@on(IN_REASONING, Reasoning)
-def reasoning_goes_on(m: Response, command: Reasoning) -> list[Event]:
+@on(REASONINGS, Reasoning)
+def reasoning_goes_on(m: ExtendedState, command: Reasoning) -> list[Event]:
     if not command.text:
         return []
-    return [ev.ReasoningDelta(m.seq, m.items - 1, m.parts - 1, command.text)]
-
-
-@on(REASONINGS - IN_REASONING, Reasoning)
-def reasoning_opens_part(m: Response, command: Reasoning) -> list[Event]:
-    return _next_part(m, command) if command.text else []
+    return [ev.ReasoningDelta(m.seq, m.item, m.part, command.text)]
 
 
 @on(RUNNING - REASONINGS, Reasoning)
-def reasoning_opens_item(m: Response, command: Reasoning) -> list[Event]:
+def reasoning_opens_item(m: ExtendedState, command: Reasoning) -> list[Event]:
     return _next_item(m, command, None) if command.text else []
 
 
@@ -203,19 +197,19 @@ refuse(EVERY - RUNNING, Text, Refusal, Reasoning)
 
 
 @on(RUNNING, CallOpened)
-def call_opens(m: Response, command: CallOpened) -> list[Event]:
+def call_opens(m: ExtendedState, command: CallOpened) -> list[Event]:
     group = _close(m, "completed")
     seq, kind = m.seq + len(group), CALL_TYPE[command.kind]
-    return [*group, ev.ItemAdded(seq, m.items, kind, None, command.name, command.call_id)]
+    return [*group, ev.ItemAdded(seq, m.item + 1, kind, None, command.name, command.call_id)]
 
 
 @on(CALLS, CallInput)
-def call_input(m: Response, command: CallInput) -> list[Event]:
-    return [ev.InputDelta(m.seq, m.items - 1, command.text)] if command.text else []
+def call_input(m: ExtendedState, command: CallInput) -> list[Event]:
+    return [ev.InputDelta(m.seq, m.item, command.text)] if command.text else []
 
 
 @on(CALLS, CallClosed)
-def call_closes(m: Response, command: CallClosed) -> list[Event]:
+def call_closes(m: ExtendedState, command: CallClosed) -> list[Event]:
     return _close(m, "completed")
 
 
@@ -227,9 +221,9 @@ refuse(EVERY - CALLS, CallInput, CallClosed)
 
 
 @on(RUNNING, Finish)
-def finish(m: Response, command: Finish) -> list[Event]:
+def finish(m: ExtendedState, command: Finish) -> list[Event]:
     status: ItemStatus = "completed" if command.reason == "stop" else "incomplete"
-    group = _close(m, status) if m.items else _empty_message(m, status)
+    group = _close(m, status) if m.item >= 0 else _empty_message(m, status)
     seq, usage, stop = m.seq + len(group), command.usage, command.stop
     if command.reason == "stop":
         return [*group, ev.Completed(seq, usage, command.completed_at, stop)]
@@ -239,7 +233,7 @@ def finish(m: Response, command: Finish) -> list[Event]:
 
 
 @on(QUEUED | RUNNING, Fail)
-def fail(m: Response, command: Fail) -> list[Event]:
+def fail(m: ExtendedState, command: Fail) -> list[Event]:
     group = _close(m, "incomplete")
     seq = m.seq + len(group)
     return [
@@ -250,13 +244,13 @@ def fail(m: Response, command: Fail) -> list[Event]:
 
 
 @on(QUEUED | RUNNING, Cancel)
-def cancel(m: Response, command: Cancel) -> list[Event]:
+def cancel(m: ExtendedState, command: Cancel) -> list[Event]:
     group = _close(m, "incomplete")
     return [*group, ev.Cancelled(m.seq + len(group), command.usage)]
 
 
 @on(TERMINAL, Cancel)
-def cancel_too_late(m: Response, command: Cancel) -> list[Event]:
+def cancel_too_late(m: ExtendedState, command: Cancel) -> list[Event]:
     """A second cancel, or one that lost the race against the end, changes nothing."""
     return []
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import math
 import re
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -11,7 +12,13 @@ import pytest
 
 from responsory.commands import Accept, Text
 from responsory.errors import LogError
-from responsory.projections import ChatStream, CompletionsStream, chat_body, completion_body
+from responsory.projections import (
+    ChatStream,
+    CompletionsStream,
+    ResponsesStream,
+    chat_body,
+    completion_body,
+)
 from responsory.response import Response
 from responsory.testing import a_response, fold_chat, fold_completions
 from responsory.testing.folds import parse
@@ -29,7 +36,9 @@ def named(*names: str) -> list[bytes]:
     return [f"data: {CHUNKS.get(name, name)}\n\n".encode() for name in names]
 
 
-def frames(stream: ChatStream | CompletionsStream, *builders: Builder) -> list[bytes]:
+def frames(
+    stream: ChatStream | CompletionsStream | ResponsesStream, *builders: Builder
+) -> list[bytes]:
     """The frames when the choices are fed one group at a time, in turn."""
     out: list[bytes] = []
     for turn in range(max(len(builder.groups) for builder in builders)):
@@ -253,9 +262,37 @@ def test_choices_that_cannot_be() -> None:
         ChatStream(choices=3, per_prompt=2)
     with pytest.raises(ValueError, match="has no choice 1"):
         CompletionsStream().feed(1, [])
-    created = Response().receive(Accept("t", 1))
-    with pytest.raises(ValueError, match="must hold `model`"):
-        ChatStream().feed(0, created)
+
+
+@pytest.mark.parametrize("make", [ChatStream, CompletionsStream, ResponsesStream])
+def test_a_feed_that_raises_has_changed_nothing(make: Any) -> None:
+    """A bad echo is told at Created, before any frame; the stream is as good as new."""
+    stream = make()
+    bad: list[dict[str, Any]] = [{"model": "\ud800"}]
+    bad += [{"model": "m", "top_p": math.nan}] if make is ResponsesStream else [{}, {"model": 1}]
+    for echo in bad:
+        machine = Response()
+        group = machine.receive(Accept("t", 1, echo=echo))
+        with pytest.raises(ValueError, match=r"surrogates|must hold `model`|JSON compliant"):
+            stream.feed(0, [*group, *machine.receive(Text("a"))])
+    made = a_response().text("a").finish(stop="x").log[:]
+    with pytest.raises(LogError, match="a stream begins with Created, not with ItemAdded"):
+        stream.feed(0, made[2:])
+    with pytest.raises(ValueError, match="no choice 1"):
+        stream.feed(1, made)
+    assert not stream.ended
+    assert stream.feed(0, made) == make().feed(0, made)
+
+
+@pytest.mark.parametrize("value", [math.nan, math.inf, -math.inf, -1e5])
+def test_a_logprob_that_json_cannot_say_breaks_no_stream(value: float) -> None:
+    entry = Logprob("a", value, b"a", (TopLogprob("a", value, b"a"),))
+    made = a_response().tokens(entry).finish()
+    for stream in (ChatStream(logprobs=True), CompletionsStream(logprobs=True), ResponsesStream()):
+        assert b"-9999.0" in b"".join(frames(stream, made))
+    assert completion_body([made.log], logprobs=True)["choices"][0]["logprobs"][
+        "token_logprobs"
+    ] == [-9999.0]
 
 
 # --- bodies -------------------------------------------------------------------------------------

@@ -96,6 +96,30 @@ def test_nothing_assigns_to_a_command_event_or_value() -> None:
     ]
 
 
+def test_checks_hold_without_assertions() -> None:
+    """``python -O`` drops every assert; the public checks must not be among them."""
+    for path in PACKAGE.rglob("*.py"):
+        tree = ast.parse(path.read_text(encoding="utf-8"))
+        assert not any(isinstance(node, ast.Assert) for node in ast.walk(tree)), path
+    script = (
+        "from responsory.testing import InvariantError, a_response, check_log, fold_chat\n"
+        "made = a_response().text('a').finish()\n"
+        "check_log(made.log[:])\n"
+        "bad = [b'data: 1\\ndata: 2\\n\\n']\n"
+        "for check, what in ((check_log, made.log[1:]), (fold_chat, bad)):\n"
+        "    try:\n"
+        "        check(what)\n"
+        "    except InvariantError as error:\n"
+        "        print(error)\n"
+    )
+    out = subprocess.run(
+        [sys.executable, "-O", "-c", script], capture_output=True, text=True, check=True, timeout=60
+    )
+    first, second = out.stdout.splitlines()
+    assert first == "seq is dense from 0"
+    assert second.startswith("a frame has one line of data")
+
+
 def test_the_readme_example_runs(capsys: pytest.CaptureFixture[str]) -> None:
     (example,) = re.findall(r"```python\n(.*?)```", README.read_text(encoding="utf-8"), re.DOTALL)
     exec(compile(example, str(README), "exec"), {"__name__": "example"})

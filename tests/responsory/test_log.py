@@ -135,6 +135,11 @@ def test_a_compacted_log_says_so() -> None:
     for bad in ([*rows, rows[-1]], [rows[1], rows[0]]):
         with pytest.raises(LogError, match="out of order"):
             EventLog.from_rows([header, *bad])
+    with pytest.raises(LogError, match="seq 4 is a delta in a compacted log"):
+        EventLog.from_rows([header, *list(log.rows())[1:]])
+    for end in (0, 3, len(rows) - 1):
+        with pytest.raises(LogError, match="a compacted log that has not ended"):
+            EventLog.from_rows([header, *rows[:end]])
 
 
 def test_a_running_log_cannot_be_compacted() -> None:

@@ -12,7 +12,8 @@ from responsory import ids
 from responsory.errors import LogError
 from responsory.projections.chat import chat_call
 from responsory.projections.choices import finish_reason, model_of
-from responsory.projections.logprobs import Offsets, chat_logprobs, completion_logprobs
+from responsory.projections.logprobs import chat_logprobs, completion_logprobs
+from responsory.projections.offsets import Offsets
 from responsory.projections.resource import Resource
 from responsory.projections.usage import call_usage
 
@@ -53,7 +54,7 @@ class _Answer:
     def __init__(self, log: Iterable[ev.Event]) -> None:
         self.created: ev.Created | None = None
         self.text: list[str] = []
-        self.visible: list[str] = []
+        self.visible: list[ev.TextDone | ev.RefusalDone] = []
         """Text and refusals, in order."""
         self.refusal: list[str] = []
         self.reasoning: list[str] = []
@@ -70,11 +71,11 @@ class _Answer:
                 added = event
             elif isinstance(event, ev.TextDone):
                 self.text.append(event.text)
-                self.visible.append(event.text)
+                self.visible.append(event)
                 self.logprobs += event.logprobs
             elif isinstance(event, ev.RefusalDone):
                 self.refusal.append(event.text)
-                self.visible.append(event.text)
+                self.visible.append(event)
             elif isinstance(event, ev.ReasoningDone):
                 self.reasoning.append(event.text)
             elif isinstance(event, ev.InputDone) and added is not None:
@@ -90,6 +91,16 @@ class _Answer:
         if self.created is None or self.usage is None:
             raise LogError("only a log that ended, and not in a failure, has a body")
         return self.created
+
+    def offsets(self) -> list[int]:
+        """Where each entry of ``logprobs`` begins in the visible text."""
+        offsets, starts = Offsets(), list[int]()
+        for done in self.visible:
+            if isinstance(done, ev.TextDone):
+                starts += offsets.take(done.text, done.logprobs)
+            else:
+                offsets.skip(done.text)
+        return starts
 
     def message(self, choice: int) -> dict[str, Any]:
         tail = self.accepted().id
@@ -141,8 +152,10 @@ def completion_body(
     choices = [
         {
             "index": index,
-            "text": "".join(answer.visible),
-            "logprobs": completion_logprobs(answer.logprobs, Offsets()) if logprobs else None,
+            "text": "".join(done.text for done in answer.visible),
+            "logprobs": completion_logprobs(answer.logprobs, answer.offsets())
+            if logprobs
+            else None,
             "finish_reason": answer.finish,
             "stop_reason": answer.stop,
         }

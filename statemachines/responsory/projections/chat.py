@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 from responsory import events as ev
 from responsory import ids
-from responsory.projections.choices import Choices, finish_reason
+from responsory.projections.choices import Choices, check_begin, finish_reason
 from responsory.projections.logprobs import chat_logprobs
 from responsory.projections.text import dumps, quote
 
@@ -46,7 +46,7 @@ class ChatStream:
         )
         self._logprobs = logprobs
         self._null = null_logprobs(logprobs)
-        self._open_end = f',"finish_reason":null}}]{self._call.tail}'
+        self._open_end = f',"finish_reason":null}}]{self._call.chunk_end}'
         self._choices: dict[int, _Choice] = {}
 
     @property
@@ -56,6 +56,8 @@ class ChatStream:
     def feed(self, choice: int, events: Sequence[ev.Event]) -> list[bytes]:
         """Whole frames, in order, for these events of one choice."""
         self._call.check(choice)
+        if choice not in self._choices:
+            check_begin(events)
         frames: list[bytes] = []
         for event in events:
             if self._call.ended:
@@ -91,8 +93,8 @@ class ChatStream:
 
     def _finish(self, state: _Choice, event: ev.Completed | ev.Incomplete) -> bytes:
         reason = state.finish_reason(event)
-        end = f',"finish_reason":"{reason}","stop_reason":{dumps(event.stop)}}}]{self._call.tail}'
-        return f"{state.head}{EMPTY}{self._null}{end}".encode()
+        end = f',"finish_reason":"{reason}","stop_reason":{dumps(event.stop)}}}]'
+        return f"{state.head}{EMPTY}{self._null}{end}{self._call.chunk_end}".encode()
 
 
 class _Choice:

@@ -8,11 +8,12 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from responsory import events as ev
+from responsory.errors import LogError
 from responsory.projections.text import DONE, dumps
 from responsory.projections.usage import call_usage
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping
+    from collections.abc import Callable, Mapping, Sequence
 
     from responsory.values import Usage
 
@@ -30,6 +31,12 @@ def model_of(event: ev.Created) -> str:
     if not isinstance(model, str):
         raise ValueError("Accept.echo must hold `model`")
     return model
+
+
+def check_begin(events: Sequence[ev.Event]) -> None:
+    """Raises LogError where a stream that has seen nothing yet is fed no start of a log."""
+    if events and type(events[0]) is not ev.Created:
+        raise LogError(f"a stream begins with Created, not with {type(events[0]).__name__}")
 
 
 class Choices:
@@ -54,7 +61,7 @@ class Choices:
         self._public_id = public_id
         self._ended: dict[int, Usage] = {}
         self._head = ""
-        self.tail = ',"usage":null}\n\n' if include_usage else "}\n\n"
+        self.chunk_end = ',"usage":null}\n\n' if include_usage else "}\n\n"
         """The end of every chunk, after the list of choices."""
 
     def check(self, choice: int) -> None:
@@ -63,15 +70,20 @@ class Choices:
             raise ValueError(f"a call of {self.count} choices has no choice {choice}")
 
     def head(self, event: ev.Created) -> str:
-        """The start of a chunk, up to the list of choices, from the choice's own Created event."""
+        """The start of a chunk, up to the list of choices, from the choice's own Created event.
+
+        Raises ValueError, before anything changes, where the event's id or echo cannot be shown.
+        """
         fields = {
             "id": self._public_id(event.id),
             "object": self._object,
             "created": event.created_at,
             "model": model_of(event),
         }
-        self._head = f'data: {dumps(fields)[:-1]},"choices":['
-        return self._head
+        head = f'data: {dumps(fields)[:-1]},"choices":['
+        head.encode()  # a lone surrogate has no UTF-8: say so now, before the first frame
+        self._head = head
+        return head
 
     def end(self, choice: int, event: ev.Completed | ev.Incomplete | ev.Cancelled) -> list[bytes]:
         """Frames after a choice's last one: the call's own end, when it was the last choice."""

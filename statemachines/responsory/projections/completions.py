@@ -7,18 +7,17 @@ the same feed ended the choice, and on an empty one otherwise.
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from responsory import events as ev
 from responsory import ids
-from responsory.projections.choices import Choices, finish_reason
-from responsory.projections.logprobs import Offsets, completion_logprobs
+from responsory.projections.choices import Choices, check_begin, finish_reason
+from responsory.projections.logprobs import completion_logprobs
+from responsory.projections.offsets import Offsets
 from responsory.projections.text import dumps, quote
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
-
-    from responsory.values import Logprob
 
 
 class CompletionsStream:
@@ -49,26 +48,28 @@ class CompletionsStream:
     def feed(self, choice: int, events: Sequence[ev.Event]) -> list[bytes]:
         """Whole frames, in order, for these events of one choice."""
         self._call.check(choice)
+        if choice not in self._choices:
+            check_begin(events)
         frames: list[bytes] = []
         # The last text is held to the end of this call, in case the finish reason rides on it.
-        last: tuple[str, tuple[Logprob, ...]] | None = None
+        last: ev.TextDelta | ev.RefusalDelta | None = None
         for event in events:
             if self._call.ended:
                 break
             if isinstance(event, (ev.TextDelta, ev.RefusalDelta)):
                 if last is not None:
-                    frames.append(self._chunk(choice, *last))
-                last = (event.text, event.logprobs if isinstance(event, ev.TextDelta) else ())
+                    frames.append(self._chunk(choice, last))
+                last = event
             elif isinstance(event, ev.Created):
                 head = f'{self._call.head(event)}{{"index":{choice},"text":'
                 self._choices[choice] = _Choice(head)
             elif isinstance(event, ev.Completed | ev.Incomplete):
-                frames.append(self._chunk(choice, *(last or ("", ())), end=event))
+                frames.append(self._chunk(choice, last, end=event))
                 last = None
                 frames += self._call.end(choice, event)
             elif isinstance(event, ev.Failed | ev.Cancelled):
                 if last is not None:
-                    frames.append(self._chunk(choice, *last))
+                    frames.append(self._chunk(choice, last))
                     last = None
                 frames += (
                     self._call.fail(event)
@@ -76,32 +77,40 @@ class CompletionsStream:
                     else self._call.end(choice, event)
                 )
         if last is not None:
-            frames.append(self._chunk(choice, *last))
+            frames.append(self._chunk(choice, last))
         return frames
 
     def _chunk(
         self,
         choice: int,
-        text: str,
-        logprobs: tuple[Logprob, ...],
+        delta: ev.TextDelta | ev.RefusalDelta | None,
         end: ev.Completed | ev.Incomplete | None = None,
     ) -> bytes:
         state = self._choices[choice]
+        text = "" if delta is None else delta.text
         shown = "null"
-        if self._logprobs and text:
-            shown = dumps(completion_logprobs(logprobs, state.offsets))
+        if self._logprobs and delta is not None:
+            shown = dumps(state.logprobs(delta))
         finish = "null"
         if end is not None:
             finish = f'"{finish_reason(end)}","stop_reason":{dumps(end.stop)}'
-        rest = f'"logprobs":{shown},"finish_reason":{finish}}}]{self._call.tail}'
+        rest = f'"logprobs":{shown},"finish_reason":{finish}}}]{self._call.chunk_end}'
         return f"{state.head}{quote(text)},{rest}".encode()
 
 
 class _Choice:
     """One choice: the start of its chunks and the place of its next token."""
 
-    __slots__ = ("head", "offsets")
+    __slots__ = ("_offsets", "head")
 
     def __init__(self, head: str) -> None:
         self.head = head
-        self.offsets = Offsets()
+        self._offsets = Offsets()
+
+    def logprobs(self, delta: ev.TextDelta | ev.RefusalDelta) -> dict[str, Any]:
+        """The ``logprobs`` object of the chunk with this delta; a refusal has no entries."""
+        if isinstance(delta, ev.RefusalDelta):
+            self._offsets.skip(delta.text)
+            return completion_logprobs((), [])
+        starts = self._offsets.take(delta.text, delta.logprobs)
+        return completion_logprobs(delta.logprobs, starts)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-import codecs
+import math
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
@@ -11,7 +11,8 @@ if TYPE_CHECKING:
     from responsory.values import Logprob, TopLogprob
 
 FLOOR = -9999.0
-"""Stands for minus infinity (a masked token), which JSON cannot say; the OpenAI API's own value."""
+"""Stands for minus infinity (a masked token) and for what is no number, neither of which JSON can
+say; the OpenAI API's own value."""
 
 
 def entry(logprob: Logprob) -> dict[str, Any]:
@@ -33,36 +34,17 @@ def _token(value: Logprob | TopLogprob) -> dict[str, Any]:
 
 
 def _finite(logprob: float) -> float:
-    return max(logprob, FLOOR)
+    return logprob if FLOOR < logprob < math.inf else FLOOR
 
 
-class Offsets:
-    """Where each token of a completion begins, in characters.
-
-    A token inside a character has the offset of that character. The offset depends on the tokens
-    before it alone, not on how they were cut into deltas.
-    """
-
-    __slots__ = ("_at", "_decoder")
-
-    def __init__(self) -> None:
-        self._decoder = codecs.getincrementaldecoder("utf-8")("replace")
-        self._at = 0
-
-    def next(self, data: bytes) -> int:
-        """The offset of the token with these bytes; the next one begins after it."""
-        at = self._at
-        self._at += len(self._decoder.decode(data))
-        return at
-
-
-def completion_logprobs(logprobs: Iterable[Logprob], offsets: Offsets) -> dict[str, Any]:
-    """The four parallel arrays of a completion choice; the drawn token is in ``top_logprobs``."""
+def completion_logprobs(logprobs: Iterable[Logprob], offsets: list[int]) -> dict[str, Any]:
+    """The four parallel arrays of a completion choice; the drawn token is in ``top_logprobs``.
+    ``offsets``: where each token begins in the visible text."""
     shape: dict[str, list[Any]] = {
         "tokens": [],
         "token_logprobs": [],
         "top_logprobs": [],
-        "text_offset": [],
+        "text_offset": offsets,
     }
     for logprob in logprobs:
         best: dict[str, float] = {}
@@ -72,5 +54,4 @@ def completion_logprobs(logprobs: Iterable[Logprob], offsets: Offsets) -> dict[s
         shape["tokens"].append(logprob.token)
         shape["token_logprobs"].append(_finite(logprob.logprob))
         shape["top_logprobs"].append(best)
-        shape["text_offset"].append(offsets.next(logprob.data))
     return shape

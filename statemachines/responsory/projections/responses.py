@@ -10,6 +10,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any, Literal, TypeAlias
 
 from responsory import events as ev
+from responsory.projections.choices import check_begin
 from responsory.projections.logprobs import entries
 from responsory.projections.resource import Resource
 from responsory.projections.text import DONE, dumps, quote
@@ -54,6 +55,8 @@ class ResponsesStream:
             raise ValueError(f"a Responses stream has no choice {choice}")
         if self.ended:
             return []
+        if self._resource.status is None:
+            check_begin(events)
         frames = []
         for event in events:
             kind = type(event)
@@ -97,8 +100,12 @@ class ResponsesStream:
         return f"event: {kind}\ndata: {start}{head}{self._echo}}}}}\n\n"
 
     def created(self, event: ev.Created) -> str:
+        """Raises ValueError, before anything changes, where the event's id or echo cannot be shown
+        (a number that JSON does not have, a lone surrogate)."""
+        echo = f",{dumps(event.echo)[1:-1]}" if event.echo else ""
+        f"{event.id}{echo}".encode()
         self._resource.apply(event)
-        self._echo = f",{dumps(event.echo)[1:-1]}" if event.echo else ""
+        self._echo = echo
         return self._snapshot("response.created", event)
 
     def status(self, event: ev.Event) -> str:

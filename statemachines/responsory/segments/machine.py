@@ -38,12 +38,19 @@ class Segmenter:
     piece of several ids does not show their borders (by one logprob per id), all its ids count.
     """
 
-    __slots__ = ("_aligner", "_matcher", "_waiting", "output_tokens", "reasoning_tokens", "spec")
+    __slots__ = (
+        "_aligner",
+        "_matcher",
+        "_unmarked",
+        "_waiting",
+        "output_tokens",
+        "reasoning_tokens",
+    )
 
     def __init__(
         self, spec: Spec = PLAIN, *, stop: Sequence[str] = (), include_stop: bool = False
     ) -> None:
-        self.spec = spec
+        self._unmarked = spec.unmarked
         self.output_tokens = 0
         self.reasoning_tokens = 0
         self._matcher = StopMatcher(stop, include=include_stop)
@@ -88,8 +95,8 @@ class Segmenter:
         if not visible:
             return []
         if not self._waiting:
-            return [Text(visible)]
+            return [self._unmarked(visible)]
         logprobs = []
         while self._waiting and self._waiting[0][0] < self._matcher.released:
             logprobs.append(self._waiting.popleft()[1])
-        return [Text(visible, tuple(logprobs))]
+        return [self._unmarked(visible, tuple(logprobs))]

@@ -2,13 +2,21 @@
 
 ``streams`` builds logs, ``invariants`` says what holds for every log, ``folds`` reads streams as a
 client does. ``strategies`` needs hypothesis (``pip install responsory[testing]``), the rest only
-the library.
+the library. What they find raises InvariantError, under ``python -O`` too.
 """
 
 from __future__ import annotations
 
+from responsory.testing.expect import InvariantError
 from responsory.testing.folds import fold_chat, fold_completions, fold_responses
 from responsory.testing.invariants import check_log
 from responsory.testing.streams import a_response
 
-__all__ = ["a_response", "check_log", "fold_chat", "fold_completions", "fold_responses"]
+__all__ = [
+    "InvariantError",
+    "a_response",
+    "check_log",
+    "fold_chat",
+    "fold_completions",
+    "fold_responses",
+]

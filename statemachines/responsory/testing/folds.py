@@ -2,12 +2,13 @@
 
 The public SDKs' stream helpers do the same; these are short enough to be read in a test failure.
 """
-# ruff: noqa: S101  # to assert is what this module is for
 
 from __future__ import annotations
 
 import json
 from typing import TYPE_CHECKING, Any
+
+from responsory.testing.expect import expect
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
@@ -16,17 +17,17 @@ DONE = "[DONE]"
 
 
 def parse(frames: Iterable[bytes]) -> list[tuple[str | None, Any]]:
-    """(event name, data) of each frame. Raises AssertionError for bytes that are not whole frames,
+    """(event name, data) of each frame. Raises InvariantError for bytes that are not whole frames,
     or that go on after ``[DONE]``."""
     parsed: list[tuple[str | None, Any]] = []
     for frame in b"".join(frames).decode().split("\n\n")[:-1]:
-        assert not parsed or parsed[-1][1] != DONE, "nothing follows [DONE]"
+        expect(not parsed or parsed[-1][1] != DONE, "nothing follows [DONE]")
         name: str | None = None
         lines = frame.split("\n")
         if lines[0].startswith("event: "):
             name = lines.pop(0).removeprefix("event: ")
-        assert len(lines) == 1, frame
-        assert lines[0].startswith("data: "), frame
+        one_line = len(lines) == 1 and lines[0].startswith("data: ")
+        expect(one_line, f"a frame has one line of data: {frame!r}")
         data = lines[0].removeprefix("data: ")
         parsed.append((name, DONE if data == DONE else json.loads(data)))
     return parsed
@@ -38,15 +39,17 @@ def fold_responses(frames: Iterable[bytes]) -> dict[str, Any]:
     for name, data in parse(frames):
         if data == DONE:
             break
-        assert name == data["type"]
+        expect(name == data["type"], "a frame's name is the type in its data")
         if "response" in data:
             kept = response.get("output", [])
             response = {**data["response"], "output": kept}
         elif name == "response.output_item.added":
-            assert data["output_index"] == len(response["output"])
+            dense = data["output_index"] == len(response["output"])
+            expect(dense, "items come in index order")
             response["output"].append(data["item"])
         elif name == "response.output_item.done":
-            assert _same_but_status(response["output"][-1], data["item"])
+            same = _same_but_status(response["output"][-1], data["item"])
+            expect(same, "an item that is done is what was streamed")
             response["output"][data["output_index"]] = data["item"]
         elif name == "response.content_part.added":
             response["output"][data["output_index"]]["content"].append(data["part"])
@@ -56,7 +59,7 @@ def fold_responses(frames: Iterable[bytes]) -> dict[str, Any]:
 
 
 def _add_delta(item: dict[str, Any], data: dict[str, Any]) -> None:
-    assert data["item_id"] == item["id"]
+    expect(data["item_id"] == item["id"], "a delta names its item")
     if "content_index" not in data:
         item["arguments" if "arguments" in item else "input"] += data["delta"]
         return
@@ -84,12 +87,12 @@ def fold_chat(frames: Iterable[bytes]) -> dict[str, Any]:
         for chunk in data["choices"]:
             delta, index = chunk["delta"], chunk["index"]
             if "role" in delta:
-                assert index == len(choices), "roles come once, in index order"
+                expect(index == len(choices), "roles come once, in index order")
                 message: dict[str, Any] = {"role": delta["role"]}
                 message |= {"content": "", "refusal": "", "reasoning_content": ""}
                 choices[index] = {"message": message, "logprobs": None, "finish_reason": None}
             choice = choices[index]
-            assert choice["finish_reason"] is None, "nothing follows a choice's finish chunk"
+            expect(choice["finish_reason"] is None, "nothing follows a choice's finish chunk")
             for key in ("content", "refusal", "reasoning_content"):
                 choice["message"][key] += delta.get(key) or ""
             for call in delta.get("tool_calls", ()):
@@ -107,9 +110,9 @@ def _add_call(calls: list[dict[str, Any]], fragment: dict[str, Any]) -> None:
     if index == len(calls):
         calls.append(fragment)
         return
-    assert index == len(calls) - 1, "call indexes are dense"
+    expect(index == len(calls) - 1, "call indexes are dense")
     key = calls[index]["type"]
-    assert set(fragment) == {key}, "id, type and name come once"
+    expect(set(fragment) == {key}, "id, type and name come once")
     for field, text in fragment[key].items():
         calls[index][key][field] += text
 
@@ -129,7 +132,7 @@ def fold_completions(frames: Iterable[bytes]) -> dict[str, Any]:
             choice = choices.setdefault(
                 chunk["index"], {"text": "", "logprobs": None, "finish_reason": None}
             )
-            assert choice["finish_reason"] is None, "nothing follows a choice's finish chunk"
+            expect(choice["finish_reason"] is None, "nothing follows a choice's finish chunk")
             choice["text"] += chunk["text"]
             for key, values in (chunk["logprobs"] or {}).items():
                 shape = choice["logprobs"] = choice["logprobs"] or {}

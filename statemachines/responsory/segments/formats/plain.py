@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from responsory.commands import Text
 from responsory.segments.formats.spec import Spec
 
-PLAIN = Spec("plain")
+PLAIN = Spec(unmarked=Text)

@@ -1,0 +1,44 @@
+"""The extended state of the machine: the state, and the variables beside it.
+
+The term is UML's. Handlers (``transitions``) read it, moves (``moves``) change it, and ``Response``
+keeps it to itself.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from responsory.states import State
+
+if TYPE_CHECKING:
+    from responsory.values import Logprob, Phase
+
+
+class ExtendedState:
+    """``seq``: number of the next event. ``item``: output index of the item opened last, ``part``:
+    content index of the part opened last in it; each -1 before the first. ``phase``: of the open
+    message. ``text`` and ``logprobs``: what the open part or call has got so far."""
+
+    __slots__ = ("item", "logprobs", "part", "phase", "seq", "state", "text")
+
+    def __init__(self) -> None:
+        self.state = State.NEW
+        self.seq = 0
+        self.item = -1
+        self.part = -1
+        self.phase: Phase | None = None
+        self.text: list[str] = []
+        self.logprobs: list[Logprob] = []
+
+    def copy(self) -> ExtendedState:
+        """An equal one that shares nothing that can change."""
+        other = ExtendedState()
+        other.state, other.seq, other.phase = self.state, self.seq, self.phase
+        other.item, other.part = self.item, self.part
+        other.text, other.logprobs = self.text.copy(), self.logprobs.copy()
+        return other
+
+    def view(self) -> tuple[object, ...]:
+        """All of it, as one value to compare."""
+        text, logprobs = "".join(self.text), tuple(self.logprobs)
+        return (self.state, self.seq, self.item, self.part, self.phase, text, logprobs)
