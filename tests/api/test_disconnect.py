@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import json
 from collections.abc import AsyncIterator, Sequence
 from typing import Any
@@ -37,6 +38,14 @@ class WatchedEngine(ReplayEngine):
         self.submitted = anyio.Event()
         self.aborted = anyio.Event()
         self.keys: list[int] = []
+        self.requests_handled = 0
+        self.one_handled = anyio.Event()
+
+    async def handled(self, _error: BaseException | None) -> None:
+        """For the application to call at the end of each request."""
+        self.requests_handled += 1
+        self.one_handled.set()
+        self.one_handled = anyio.Event()
 
     def submit(self, request: Any) -> None:
         super().submit(request)
@@ -60,9 +69,11 @@ async def host() -> AsyncIterator[tuple[WatchedEngine, Any, str]]:
     ending = anyio.Event()
     with bind("127.0.0.1", 0) as listener:
         async with running(service), anyio.create_task_group() as tasks:
+            app = make_app(service)
+            app.teardown_request(engine.handled)
 
             async def run() -> None:
-                await serve(make_app(service), listener, shutdown=ending.wait)
+                await serve(app, listener, shutdown=ending.wait)
 
             tasks.start_soon(run)
             yield engine, service, listener.url
@@ -115,3 +126,50 @@ async def test_one_stream_of_a_connection_is_reset_and_its_neighbour_goes_on(
             await engine.aborted.wait()
             assert service.fanout.running == 1
             assert client.reset(streams[1]) is None
+
+
+@pytest.mark.parametrize("turns", range(0, 60, 3))
+@pytest.mark.parametrize("protocol", ["HTTP/1.1", "HTTP/2"])
+async def test_leaving_at_any_moment_leaves_nothing_running(
+    host: tuple[WatchedEngine, Any, str], protocol: str, turns: int
+) -> None:
+    engine, service, url = host
+    port = int(url.rpartition(":")[2])
+    body = json.dumps({"model": "plain/hold", "input": "hi"}).encode()
+    tries = 5
+    with anyio.fail_after(20):
+        for _ in range(tries):
+            if protocol == "HTTP/2":
+                async with H2Client.connect(port) as client:
+                    stream = client.queue(
+                        "/v1/responses", "POST", end=False, headers=[("content-type", JSON)]
+                    )
+                    client.h2.send_data(stream, body, end_stream=True)
+                    await client.flush()
+                    await some(turns)
+                    client.h2.reset_stream(stream, 8)
+                    await client.flush()
+                    await some(50)
+            else:
+                head = (
+                    f"POST /v1/responses HTTP/1.1\r\nhost: x\r\ncontent-type: {JSON}\r\n"
+                    f"content-length: {len(body)}\r\n\r\n"
+                )
+                _, writer = await asyncio.open_connection("127.0.0.1", port)
+                writer.write(head.encode() + body)
+                await some(turns)
+                writer.close()
+        # An h2 request may be reset before it is begun; the one after it is always handled.
+        async with httpx.AsyncClient(base_url=url) as client_of_health:
+            await client_of_health.get("/health")
+        while engine.requests_handled < tries + 1 and protocol == "HTTP/1.1":
+            await engine.one_handled.wait()
+        while service.fanout.running:
+            await some(1)
+    assert service.fanout.running == 0
+
+
+async def some(turns: int) -> None:
+    """Let the event loop turn that often."""
+    for _ in range(turns):
+        await anyio.lowlevel.checkpoint()

@@ -5,6 +5,7 @@ from __future__ import annotations
 import time
 from collections.abc import Sequence
 from functools import partial
+from urllib.parse import quote
 
 from quart import Response
 
@@ -21,7 +22,7 @@ async def answer(service: Service, plan: RunPlan, ignored: Sequence[str]) -> Res
     Raises an ``AntiphonError`` for every failure before the first byte. Whoever leaves early,
     by cancellation or by closing the stream, aborts the run.
     """
-    headers = {"antiphon-ignored-fields": ", ".join(ignored)} if ignored else {}
+    headers = {"antiphon-ignored-fields": ", ".join(map(_safe, ignored))} if ignored else {}
     started = time.perf_counter_ns()
     run = service.fanout.open(plan)
     leave = partial(service.fanout.cancel, run)
@@ -37,3 +38,11 @@ async def answer(service: Service, plan: RunPlan, ignored: Sequence[str]) -> Res
         raise
     headers["openai-processing-ms"] = str((time.perf_counter_ns() - started) // 1_000_000)
     return json_response(plan.answer.body(run.logs), headers=headers)
+
+
+MAX_NAME = 64
+
+
+def _safe(name: str) -> str:
+    """A field's path as it can stand in a header: percent-encoded (RFC 3986), not too long."""
+    return quote(name[:MAX_NAME], safe="[]")

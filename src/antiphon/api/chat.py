@@ -5,7 +5,7 @@ from __future__ import annotations
 from quart import Blueprint, Response
 
 from antiphon.api.answering import answer
-from antiphon.api.body import json_body
+from antiphon.api.body import read_request
 from antiphon.api.planning import id_tail, ignored_fields, in_thread, sampling
 from antiphon.api.service import Service
 from antiphon.requests.chat import parse_chat
@@ -20,11 +20,10 @@ def blueprint(service: Service) -> Blueprint:
 
     @routes.post("/v1/chat/completions")
     async def create() -> Response:
-        body = await json_body()
-        request = parse_chat(body)
+        request, unknown = await read_request(service, parse_chat)
         model = service.catalogue.require(request.model)
         check_tools(model, request.tools)
-        ignored = ignored_fields(service, body, request, unused_settings(model, request))
+        ignored = ignored_fields(unknown, unused_settings(model, request))
         prompt = await in_thread(service, lambda: chat_prompt(model, request), "messages")
         tokens, param = request.token_limit
         plan = RunPlan(

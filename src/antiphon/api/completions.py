@@ -5,7 +5,7 @@ from __future__ import annotations
 from quart import Blueprint, Response
 
 from antiphon.api.answering import answer
-from antiphon.api.body import json_body
+from antiphon.api.body import read_request
 from antiphon.api.planning import id_tail, ignored_fields, in_thread, sampling
 from antiphon.api.service import Service
 from antiphon.requests.completions import parse_completion
@@ -20,10 +20,9 @@ def blueprint(service: Service) -> Blueprint:
 
     @routes.post("/v1/completions")
     async def create() -> Response:
-        body = await json_body()
-        request = parse_completion(body)
+        request, unknown = await read_request(service, parse_completion)
         model = service.catalogue.require(request.model)
-        ignored = ignored_fields(service, body, request)
+        ignored = ignored_fields(unknown, ())
         prompts = await in_thread(service, lambda: completion_prompts(model, request), "prompt")
         plan = RunPlan(
             tail=id_tail(service, request),

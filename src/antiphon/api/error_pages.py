@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import logging
 
-from quart import Quart, Response, g, request
+from quart import Quart, Response, g, has_websocket_context, request, websocket
+from quart.typing import ResponseTypes
 from werkzeug.exceptions import HTTPException
+from werkzeug.wrappers import Response as WerkzeugResponse
 
 from antiphon.api.identity import tail_of
 from antiphon.api.json_response import json_response
@@ -35,9 +37,19 @@ def install(app: Quart, service: Service) -> None:
         g.tail = tail or service.new_tail()
         g.request_id = given if tail else g.tail
 
+    @app.before_websocket
+    async def name_websocket() -> None:
+        g.request_id = service.new_tail()
+
     @app.after_request
     async def echo_request_id(response: Response) -> Response:
         response.headers[REQUEST_ID] = g.get("request_id") or service.new_tail()
+        return response
+
+    @app.after_websocket
+    async def name_refusal(response: WerkzeugResponse | Response | None) -> ResponseTypes | None:
+        if response is not None:  # the upgrade was refused
+            response.headers[REQUEST_ID] = g.request_id
         return response
 
     @app.errorhandler(AntiphonError)
@@ -50,7 +62,7 @@ def install(app: Quart, service: Service) -> None:
 
     @app.errorhandler(Exception)
     async def broken(error: Exception) -> Response:
-        log.error("unhandled error on %s %s", request.method, request.path, exc_info=error)
+        log.error("unhandled error on %s", _target(), exc_info=error)
         return error_response(AntiphonError("The server made a mistake."))
 
 
@@ -59,17 +71,22 @@ def error_response(error: AntiphonError) -> Response:
     return json_response(error.body(), error.status, error.headers)
 
 
+def _target() -> str:
+    """Method and path, of a request or of the upgrade to a websocket."""
+    if has_websocket_context():
+        return f"WebSocket {websocket.path}"
+    return f"{request.method} {request.path}"
+
+
 def _translate(error: HTTPException) -> AntiphonError:
     """The errors that the web framework itself raises."""
     match error.code:
         case 404:
-            return NotFound(f"Unknown URL: {request.method} {request.path}.")
+            return NotFound(f"Unknown URL: {_target()}.")
         case 405:
             methods = getattr(error, "valid_methods", None) or ()
             allow = ", ".join(sorted(set(methods) - {"OPTIONS"}))
-            return MethodNotAllowed(
-                f"{request.method} is not allowed for {request.path}.", allow=allow
-            )
+            return MethodNotAllowed(f"The method is not allowed: {_target()}.", allow=allow)
         case 408:
             return RequestTimeout("The request body did not arrive in time.")
         case 413:

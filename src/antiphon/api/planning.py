@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import secrets
-from collections.abc import Callable, Mapping, Sequence
-from typing import Any, TypeVar
+from collections.abc import Callable, Sequence
+from typing import TypeVar
 
 import anyio
 from anyio import to_thread
@@ -13,7 +13,6 @@ from quart import g
 from antiphon.api.identity import tail_of, unique
 from antiphon.api.service import Service
 from antiphon.errors import InvalidRequest, Unavailable
-from antiphon.requests.converter import unknown_fields
 from antiphon.requests.generation import GenerationRequest
 from antiphon.runs.catalogue import ServedModel
 from antiphon.runs.plan import Sampling
@@ -23,22 +22,9 @@ T = TypeVar("T")
 MAX_NAMED = 20
 
 
-def ignored_fields(
-    service: Service,
-    body: Mapping[str, Any],
-    request: GenerationRequest,
-    unused: Sequence[str] = (),
-) -> list[str]:
-    """Fields without effect, unknown ones and ``unused``, sorted.
-
-    Raises ``InvalidRequest`` for an unknown one under strict requests.
-    """
-    names = sorted(unknown_fields(body, request))
-    if names and service.strict_requests:
-        raise InvalidRequest(
-            f"Unknown parameter: `{names[0]}`.", code="unknown_parameter", param=names[0]
-        )
-    return sorted([*names, *unused])[:MAX_NAMED]
+def ignored_fields(unknown: Sequence[str], unused: Sequence[str]) -> list[str]:
+    """The names of what had no effect, sorted, as many as a header may hold."""
+    return sorted([*unknown, *unused])[:MAX_NAMED]
 
 
 def id_tail(service: Service, request: GenerationRequest) -> str:

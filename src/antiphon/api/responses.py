@@ -6,7 +6,7 @@ from quart import Blueprint, Response
 from quart import request as http_request
 
 from antiphon.api.answering import answer
-from antiphon.api.body import json_body
+from antiphon.api.body import read_request
 from antiphon.api.planning import id_tail, ignored_fields, in_thread, sampling
 from antiphon.api.service import Service
 from antiphon.errors import NotFound
@@ -22,11 +22,10 @@ def blueprint(service: Service) -> Blueprint:
 
     @routes.post("/v1/responses")
     async def create() -> Response:
-        body = await json_body()
-        request = parse_response(body)
+        request, unknown = await read_request(service, parse_response)
         model = service.catalogue.require(request.model)
         check_tools(model, request.tools)
-        ignored = ignored_fields(service, body, request, unused_settings(model, request))
+        ignored = ignored_fields(unknown, unused_settings(model, request))
         prompt = await in_thread(service, lambda: response_prompt(model, request), "input")
         plan = RunPlan(
             tail=id_tail(service, request),

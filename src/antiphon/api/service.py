@@ -25,5 +25,7 @@ class Service:
     """Unknown body fields are refused instead of listed in ``antiphon-ignored-fields``."""
     ping_s: float = 15.0
     """Seconds of silence before an event stream carries a comment; 0 turns it off."""
+    body_timeout_s: float = 60.0
+    """Time a client gets to send its body."""
     prompt_timeout_s: float = 10.0
     """Time a chat template and the tokenizer may take for one request."""

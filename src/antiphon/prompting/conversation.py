@@ -102,7 +102,7 @@ def _call(call_id: str, name: str, arguments: str) -> dict[str, Any]:
     """Arguments as the object they spell, for templates that write them anew; else as text."""
     try:
         value = json.loads(arguments)
-    except ValueError:
+    except (ValueError, RecursionError):  # not JSON, or nested beyond what Python reads
         value = arguments
     return {
         "id": call_id,

@@ -69,6 +69,12 @@ def _check_prompt(prompt: str | list[Any]) -> None:
         return
     if not prompt:
         raise InvalidRequest("Invalid `prompt`: it is empty.", code="empty_array", param="prompt")
+    if type(prompt[0]) is not int and len(prompt) > MAX_SEQUENCES:
+        raise InvalidRequest(
+            f"Invalid `prompt`: more than {MAX_SEQUENCES} prompts.",
+            code="array_above_max_length",
+            param="prompt",
+        )
     if all(type(item) is int for item in prompt):
         _check_ids(prompt, "prompt")
     elif all(type(item) is list for item in prompt):

@@ -14,6 +14,7 @@ PENALTY = Between(-2, 2)
 
 Verbosity = Literal["low", "medium", "high"]
 Effort = Literal["none", "minimal", "low", "medium", "high", "xhigh", "max"]
+TokenId = Annotated[int, Between(0, 2**32 - 1)]
 StopString = Annotated[str, Length(1)]
 
 
@@ -65,12 +66,12 @@ class GenerationRequest:
     top_k: Annotated[int, Between(-1, 2**31 - 1)] = 0
     min_p: Annotated[float, Between(0, 1)] = 0.0
     repetition_penalty: Annotated[float, Above(0), Between(None, 2)] = 1.0
-    min_tokens: Annotated[int, Between(0)] = 0
+    min_tokens: Annotated[int, Between(0, 2**31 - 1)] = 0
     ignore_eos: bool = False
-    stop_token_ids: Annotated[list[Annotated[int, Between(0, 2**32 - 1)]], Length(0, 64)] = (
-        attrs.field(factory=list)
+    stop_token_ids: Annotated[list[TokenId], Length(0, 64)] = attrs.field(factory=list)
+    allowed_token_ids: Annotated[list[Annotated[int, Between(0, 2**32 - 1)]], Length(1)] | None = (
+        None
     )
-    allowed_token_ids: Annotated[list[Annotated[int, Between(0)]], Length(1)] | None = None
     include_stop_str_in_output: bool = False
     skip_special_tokens: Annotated[bool, Only(True)] = True
     spaces_between_special_tokens: Annotated[bool, Only(True)] = True
@@ -104,7 +105,7 @@ class GenerationRequest:
                 param="stream_options",
             )
         for name in self.logit_bias:
-            if not (name.isascii() and name.isdigit()):
+            if not (name.isascii() and name.isdigit() and len(name) <= 10):
                 raise InvalidRequest(
                     f"Invalid `logit_bias`: '{name}' is not a token id.",
                     code="invalid_value",

@@ -29,6 +29,10 @@ _ANYWHERE: Mapping[str, str] = {
 COMPLETIONS: Mapping[str, str] = {
     **_ANYWHERE,
     "suffix": "This model has no fill-in-the-middle form.",
+    **dict.fromkeys(
+        ("messages", "tools", "tool_choice", "functions", "function_call"),
+        "Use /v1/chat/completions.",
+    ),
 }
 CHAT: Mapping[str, str] = {
     **_ANYWHERE,
@@ -42,6 +46,12 @@ CHAT: Mapping[str, str] = {
 RESPONSES: Mapping[str, str] = {
     **_ANYWHERE,
     "return_token_ids": "",
+    "messages": "Use `input`.",
+    "max_tokens": "Use `max_output_tokens`.",
+    "max_completion_tokens": "Use `max_output_tokens`.",
+    "response_format": "Use `text.format`.",
+    "logprobs": "Use `top_logprobs` or `include`.",
+    "n": "A response is one answer.",
     **dict.fromkeys(
         ("conversation", "prompt", "context_management", "moderation", "access_programs",
          "image", "previous_input_messages", "reasoning_effort"), ""

@@ -8,7 +8,8 @@ from typing import Annotated, Any, Literal, Union, get_args, get_origin, get_typ
 
 import attrs
 from cattrs import Converter
-from cattrs.cols import list_structure_factory, mapping_structure_factory
+from cattrs.cols import mapping_structure_factory
+from cattrs.errors import IterableValidationError, IterableValidationNote
 from cattrs.gen import make_dict_structure_fn
 
 from antiphon.errors import InvalidRequest
@@ -88,7 +89,9 @@ def _literal_hook(kind: Any, _: Converter) -> Hook:
             raise invalid_type(value, type(allowed[0]))
         if value not in allowed:
             names = ", ".join(f"'{item}'" for item in allowed)
-            raise InvalidRequest(f"'{value}' is not one of {names}.", code="invalid_value")
+            # A single allowed value names a kind of object, and other kinds exist elsewhere.
+            code = "unsupported_value" if len(allowed) == 1 else "invalid_value"
+            raise InvalidRequest(f"'{value}' is not one of {names}.", code=code)
         return value
 
     return hook
@@ -190,7 +193,24 @@ def _class_hook(cls: Any, converter: Converter) -> Hook:
 
 
 def _list_hook(kind: Any, converter: Converter) -> Hook:
-    return _only(list, list_structure_factory(kind, converter), kind)
+    """Up to the first element that is wrong: a client is told of one, and may send millions."""
+    (item,) = get_args(kind)
+    inner: Hook = (lambda value, _: value) if item is Any else converter.get_structure_hook(item)
+
+    def hook(value: Any, _: Any) -> Any:
+        if type(value) is not list:
+            raise invalid_type(value, list)
+        result = []
+        for index, element in enumerate(value):
+            try:
+                result.append(inner(element, item))
+            except Exception as error:
+                note = IterableValidationNote(f"element {index}", index, item)
+                error.__notes__ = [*getattr(error, "__notes__", ()), note]
+                raise IterableValidationError("an element is wrong", [error], kind) from None
+        return result
+
+    return hook
 
 
 def _dict_hook(kind: Any, converter: Converter) -> Hook:

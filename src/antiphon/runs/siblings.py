@@ -24,6 +24,13 @@ def engine_requests(
     group = next_key()
     for index in range(len(plan.prompts) * plan.n):
         prompt = plan.prompts[index // plan.n]
+        limit = plan.limit.resolve(len(prompt), info.context_length, plan.prompt_param)
+        if sampling.min_tokens > limit:
+            raise InvalidRequest(
+                f"`min_tokens` is {sampling.min_tokens}, but at most {limit} tokens can come.",
+                code="integer_above_max_value",
+                param="min_tokens",
+            )
         yield EngineRequest(
             key=group if index == 0 else next_key(),
             id=f"{plan.tail}-{index}",
@@ -31,7 +38,7 @@ def engine_requests(
             model=plan.model.id,
             choice=index,
             prompt=prompt,
-            max_tokens=plan.limit.resolve(len(prompt), info.context_length, plan.prompt_param),
+            max_tokens=limit,
             min_tokens=sampling.min_tokens,
             stop_ids=sampling.stop_ids,
             ignore_eos=sampling.ignore_eos,

@@ -69,6 +69,7 @@ class Connection(TCPServer):
 
     protocol: Negotiation
     _patience = FIRST_REQUEST_S
+    _ended = False
 
     async def run(self) -> None:
         """From the accepted socket to the closed one, with every handler ended in between."""
@@ -94,6 +95,9 @@ class Connection(TCPServer):
                 await self.protocol.initiate()
                 await self.idle_task.restart(task_group, self._idle_timeout)
                 await self._read_data()
+                # The group would wait for it, and keep the socket of a client that has gone.
+                self._ended = True
+                await self.idle_task.stop()
         except OSError:
             pass  # The client has gone.
         except Exception:
@@ -103,6 +107,8 @@ class Connection(TCPServer):
 
     async def protocol_send(self, event: Event) -> None:
         """What the protocol has for the client, or tells of itself."""
+        if isinstance(event, Updated) and self._ended:
+            return  # Nobody is waited for any more.
         if isinstance(event, Updated) and not event.idle:
             self._patience = self.config.keep_alive_timeout
         if isinstance(event, RawData) and self.writer.is_closing():

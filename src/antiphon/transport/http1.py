@@ -5,7 +5,8 @@ What differs from Hypercorn's, and why a client can tell:
 * a request sent while a response runs is kept, and reading goes on, so that a client that leaves
   is noticed;
 * after an early answer the rest of the body is read and dropped and the connection stays;
-* the status line has its reason phrase.
+* the status line has its reason phrase;
+* what is no HTTP is refused with the error object that every other error has.
 """
 
 from __future__ import annotations
@@ -13,6 +14,8 @@ from __future__ import annotations
 import asyncio
 import base64
 import binascii
+import json
+import secrets
 from http import HTTPStatus
 from typing import Any
 
@@ -23,6 +26,7 @@ from hypercorn.protocol.events import Event as StreamEvent
 from hypercorn.protocol.h11 import STREAM_ID, H11Protocol
 from hypercorn.typing import H11SendableEvent
 
+from antiphon.errors import InvalidRequest
 from antiphon.transport.settings import READ_AHEAD, UNREAD_BODY
 
 
@@ -36,6 +40,7 @@ class AntiphonH1(H11Protocol):
         self._closed = False
         self._may_switch = True
         self._dropped = 0
+        self._declared = 0
 
     async def handle(self, event: Event) -> None:
         """Bytes from the client, or the end of the connection."""
@@ -84,6 +89,7 @@ class AntiphonH1(H11Protocol):
             case h11.Request():
                 await self.send(Updated(idle=False))
                 await self._check_protocol(event)
+                self._declared = int(dict(event.headers).get(b"content-length", 0))
                 await self._create_stream(event)
             case h11.Data():
                 return await self._body(event)
@@ -104,6 +110,11 @@ class AntiphonH1(H11Protocol):
             await self.send(Closed())
             return False
         return True
+
+    @property
+    def _is_too_much_unread(self) -> bool:
+        """Whether the request's body is longer than what is dropped to keep a connection."""
+        return self.connection.their_state is h11.SEND_BODY and self._declared > UNREAD_BODY
 
     async def _end_of_request(self) -> None:
         if self.stream is not None:
@@ -143,7 +154,34 @@ class AntiphonH1(H11Protocol):
         if self._may_switch and not self.ssl and _settings_are_sound(event):
             await super()._check_protocol(event)
 
+    async def _send_error_response(self, status_code: int) -> None:
+        error = InvalidRequest(
+            "The request is not valid HTTP.",
+            code="headers_too_large" if status_code == 431 else "invalid_http",
+        )
+        body = json.dumps(error.body(), separators=(",", ":")).encode()
+        await self._send_h11_event(
+            h11.Response(
+                status_code=status_code,
+                headers=[
+                    (b"content-type", b"application/json"),
+                    (b"content-length", b"%d" % len(body)),
+                    (b"connection", b"close"),
+                    (b"x-request-id", secrets.token_hex(16).encode()),
+                    *self.config.response_headers("h11"),
+                ],
+            )
+        )
+        await self._send_h11_event(h11.Data(data=body))
+        await self._send_h11_event(h11.EndOfMessage())
+
     async def _send_h11_event(self, event: H11SendableEvent) -> None:
+        if isinstance(event, h11.Response) and self._is_too_much_unread:
+            event = h11.Response(
+                status_code=event.status_code,
+                headers=[*event.headers.raw_items(), (b"connection", b"close")],
+                reason=event.reason,
+            )
         if isinstance(event, h11.Response | h11.InformationalResponse) and not event.reason:
             event = type(event)(
                 status_code=event.status_code,

@@ -8,8 +8,8 @@ from collections.abc import AsyncIterator, Mapping
 from contextvars import ContextVar
 from typing import Protocol
 
-from hypercorn.typing import ASGIReceiveCallable, ASGISendCallable
-from quart import Response
+from hypercorn.typing import ASGIReceiveCallable, ASGISendCallable, HTTPScope
+from quart import Quart, Response
 from quart.asgi import ASGIHTTPConnection, _handle_exception
 from quart.utils import raise_task_exceptions
 from quart.wrappers import Request
@@ -59,6 +59,10 @@ class AntiphonHTTPConnection(ASGIHTTPConnection):
     Quart leaves them running when the call itself is cancelled.
     """
 
+    def __init__(self, app: Quart, scope: HTTPScope) -> None:
+        # Quart takes the first character of the path, and a target such as ``?x`` has none.
+        super().__init__(app, {**scope, "path": scope["path"] or "/"})
+
     async def __call__(self, receive: ASGIReceiveCallable, send: ASGISendCallable) -> None:
         request = self._create_request_from_scope(send)
         receiver = asyncio.ensure_future(self.handle_messages(request, receive))
@@ -67,9 +71,7 @@ class AntiphonHTTPConnection(ASGIHTTPConnection):
         try:
             await asyncio.wait(tasks, return_when=asyncio.FIRST_COMPLETED)
         finally:
-            for task in tasks:
-                task.cancel()
-            await asyncio.gather(*tasks, return_exceptions=True)
+            await _end(tasks)
         raise_task_exceptions(tasks)
 
     async def handle_request(self, request: Request, send: ASGISendCallable) -> None:
@@ -88,7 +90,25 @@ class AntiphonHTTPConnection(ASGIHTTPConnection):
                 timeout = response.timeout
             # The host sees a response that did not end, and resets it.
             with contextlib.suppress(TimeoutError):
-                await asyncio.wait_for(self._send_response(send, response), timeout)
+                async with asyncio.timeout(timeout):
+                    await self._send_response(send, response)
         finally:
             for source in sources:
                 await source.aclose()
+
+
+RECANCEL_S = 0.01
+
+
+async def _end(tasks: set[asyncio.Task[None]]) -> None:
+    """Cancel the tasks, again and again until they have ended.
+
+    Once is not enough: a cancellation that comes at the moment at which the awaited thing is done
+    can be lost on the way (CPython's ``asyncio.wait_for`` before 3.12 does that), and the task goes
+    on to its next wait.
+    """
+    open_tasks = tasks
+    while open_tasks:
+        for task in open_tasks:
+            task.cancel()
+        _, open_tasks = await asyncio.wait(open_tasks, timeout=RECANCEL_S)

@@ -15,9 +15,9 @@ STREAM_LOW_WATER = 16 * 1024
 """… and at which it may go on."""
 READ_AHEAD = 64 * 1024
 """Bytes taken from an HTTP/1.1 client that sends its next request while a response runs."""
-UNREAD_BODY = 16 * 1024 * 1024
+UNREAD_BODY = 64 * 1024 * 1024
 """Bytes of an HTTP/1.1 body that are read and dropped after an early answer, to keep the
-connection for the next request; a longer one costs it."""
+connection for the next request; a longer one costs it, and the answer says so."""
 IDLE_S = 75.0
 HANDSHAKE_S = 10.0
 
