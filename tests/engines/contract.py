@@ -21,21 +21,26 @@ from antiphon.engines.port import EnginePort, EngineRequest, Finish
 from engines.frame_watch import HANG_GUARD_S, FrameWatch
 
 UNKNOWN_KEY = 4_000_000_000
+CROWD = 100
+"""More requests than the engine of a rig runs and lets wait."""
 
 
 @attrs.define(kw_only=True)
 class EngineRig:
-    """One engine that has not been started, and requests made for it."""
+    """One engine that has not been started, and requests made for it.
+
+    Every request is a call of its own: its ``group`` is its key.
+    """
 
     port: EnginePort
     short: Callable[[int], EngineRequest]
     """key -> a request that ends by itself with ``STOP`` or ``LENGTH`` after 1 to 64 tokens."""
     endless: Callable[[int], EngineRequest]
     """key -> a request that is still running many frames after its first token."""
-    over_long: Callable[[int], EngineRequest] | None = None
-    """key -> a request whose prompt exceeds the context; None where nothing is too long."""
-    kill: Callable[[], None] | None = None
-    """Makes the running engine die at its next step; None where nothing can."""
+    over_long: Callable[[int], EngineRequest]
+    """key -> a request whose prompt exceeds the context."""
+    kill: Callable[[], None]
+    """Makes the running engine die at its next step."""
 
 
 class EngineContract:
@@ -128,8 +133,6 @@ class EngineContract:
             assert UNKNOWN_KEY not in watch.stories
 
     async def test_over_long_prompts_are_refused(self, rig: EngineRig) -> None:
-        if rig.over_long is None:
-            pytest.skip("nothing is too long for this engine")
         async with running(rig) as watch:
             rig.port.submit(rig.over_long(1))
             rig.port.submit(rig.short(2))
@@ -139,6 +142,43 @@ class EngineContract:
             assert error.code == "context_length_exceeded"
             assert not watch[1].accepted
             assert watch[2].finish in (Finish.STOP, Finish.LENGTH)
+
+    async def test_an_idle_engine_takes_a_call_of_any_size_and_lets_others_queue(
+        self, rig: EngineRig
+    ) -> None:
+        async with running(rig) as watch:
+            for key in range(CROWD):
+                rig.port.submit(attrs.evolve(rig.short(key), group=0, choice=key))
+            rig.port.submit(rig.short(CROWD))
+            await watch.finished(*range(CROWD + 1))
+            ends = {watch[key].finish for key in range(CROWD + 1)}
+            assert ends <= {Finish.STOP, Finish.LENGTH}
+
+    async def test_a_full_queue_refuses_whole_calls(self, rig: EngineRig) -> None:
+        async with running(rig) as watch:
+            for key in range(CROWD):
+                rig.port.submit(rig.endless(key))
+            await watch.finished(CROWD - 1)
+            refused = [key for key in range(CROWD) if watch[key].finish]
+            assert refused == list(range(refused[0], CROWD)), "first come, first served"
+            # Room comes between the siblings of a call that began without: the rest is refused too.
+            first, *others = (
+                attrs.evolve(rig.short(CROWD + index), group=CROWD, choice=index)
+                for index in range(3)
+            )
+            rig.port.submit(first)
+            rig.port.abort(range(CROWD))
+            await watch.finished(first.key, *range(CROWD))
+            for other in others:
+                rig.port.submit(other)
+            await watch.finished(*(other.key for other in others))
+            for key in (*refused, first.key, *(other.key for other in others)):
+                error = watch[key].error
+                assert error is not None
+                assert error.code == "engine_overloaded"
+            rig.port.submit(rig.short(2 * CROWD))
+            await watch.finished(2 * CROWD)
+            assert watch[2 * CROWD].finish in (Finish.STOP, Finish.LENGTH)
 
     async def test_frames_wait_for_a_late_consumer(self, rig: EngineRig) -> None:
         async with running(rig) as watch:
@@ -189,8 +229,6 @@ class EngineContract:
             rig.port.abort([1])
 
     async def test_death_ends_every_open_key(self, rig: EngineRig) -> None:
-        if rig.kill is None:
-            pytest.skip("this engine has no way to die")
         info = await rig.port.start()
         watch = FrameWatch(rig.port.frames())
         for key in (1, 2, 3):

@@ -54,7 +54,7 @@ def test_a_sharded_folder_is_taken_if_it_is_whole(tmp_path: Path) -> None:
     with pytest.raises(StartupError, match=r"lacks 1 of its shards, the first: b\.safetensors"):
         resolve(str(path))
     index.write_text("[]")
-    with pytest.raises(StartupError, match="is not a list of shards"):
+    with pytest.raises(StartupError, match="does not hold a JSON object"):
         resolve(str(path))
 
 

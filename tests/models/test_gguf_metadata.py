@@ -7,13 +7,14 @@ from pathlib import Path
 from typing import Any
 
 import gguf
+import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
 from antiphon.errors import StartupError
 from antiphon.models.files import ModelFiles
-from antiphon.models.gguf_metadata import read_metadata
+from antiphon.models.gguf_metadata import read_header, read_metadata
 
 
 def write(path: Path, **values: Any) -> Path:
@@ -105,6 +106,72 @@ def test_other_files_are_refused(content: bytes, words: str, tmp_path: Path) -> 
 def test_a_missing_file_is_refused(tmp_path: Path) -> None:
     with pytest.raises(StartupError, match="cannot be read: No such file"):
         read_metadata(tmp_path / "none.gguf")
+
+
+def with_tensors(path: Path, alignment: int | None = None) -> Path:
+    writer = gguf.GGUFWriter(path, "llama")
+    if alignment is not None:
+        writer.add_custom_alignment(alignment)
+    dice = np.random.default_rng(1)
+    for number, kind in enumerate(("F32", "F16", "Q4_1", "Q8_0")):
+        values = dice.standard_normal((3 + number, 32)).astype(np.float32)
+        quantised = gguf.GGMLQuantizationType[kind]
+        writer.add_tensor(
+            f"t{number}", gguf.quants.quantize(values, quantised), raw_dtype=quantised
+        )
+    writer.add_tensor("one", np.arange(5, dtype=np.float32))
+    writer.write_header_to_file()
+    writer.write_kv_data_to_file()
+    writer.write_tensors_to_file()
+    writer.close()
+    return path
+
+
+@pytest.mark.parametrize("alignment", [None, 8, 256])
+def test_tensors_lie_where_the_gguf_package_finds_them(
+    alignment: int | None, tmp_path: Path
+) -> None:
+    path = with_tensors(tmp_path / "a.gguf", alignment)
+    metadata, tensors = read_header(path)
+    assert metadata == read_metadata(path)
+    expected = gguf.GGUFReader(path).tensors
+    assert [(one.name, one.kind, one.start) for one in tensors] == [
+        (one.name, int(one.tensor_type), one.data_offset) for one in expected
+    ]
+    assert [one.shape for one in tensors] == [
+        tuple(reversed(one.shape.tolist())) for one in expected
+    ]
+
+
+def test_a_list_of_tensors_cut_anywhere_is_refused(tmp_path: Path) -> None:
+    path = with_tensors(tmp_path / "a.gguf")
+    whole, cut = path.read_bytes(), tmp_path / "cut.gguf"
+    first = min(one.start for one in read_header(path)[1])
+    end = whole.rindex(b"one") + len(b"one") + 4 + 8 + 4 + 8
+    assert end <= first
+    for length in range(end):
+        cut.write_bytes(whole[:length])
+        with pytest.raises(StartupError, match=r"not a whole GGUF file|not a GGUF file"):
+            read_header(cut)
+
+
+@pytest.mark.parametrize(
+    ("old", "new"),
+    [
+        (b"t1", b"t0"),
+        (b"t1\x02\0\0\0", b"t1\x05\0\0\0"),
+        (b"t1\x02\0\0\0", b"t1\0\0\0\0"),
+        (b"alignment\x04\0\0\0\x08", b"alignment\x04\0\0\0\0"),
+    ],
+    ids=["a name twice", "five dimensions", "no dimension", "no alignment"],
+)
+def test_a_senseless_list_of_tensors_is_refused(old: bytes, new: bytes, tmp_path: Path) -> None:
+    path = with_tensors(tmp_path / "a.gguf", alignment=8)
+    content = path.read_bytes()
+    assert content.count(old) == 1
+    path.write_bytes(content.replace(old, new))
+    with pytest.raises(StartupError, match="not a whole GGUF file"):
+        read_header(path)
 
 
 def test_the_default_model_says_what_it_is(default_model: ModelFiles) -> None:

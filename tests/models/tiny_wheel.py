@@ -46,7 +46,6 @@ def describe(wheel: Path) -> WheelModel:
         member=MEMBER,
         size=len(PAYLOAD),
         sha256=hashlib.sha256(PAYLOAD).hexdigest(),
-        licence="Apache-2.0",
     )
 
 

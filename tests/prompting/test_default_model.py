@@ -24,8 +24,6 @@ def prompter(default_model: ModelFiles, tokenizer: Tokenizer) -> TextPrompter:
 def test_the_vocabulary(tokenizer: Tokenizer) -> None:
     assert tokenizer.vocab_size == 49_152
     assert tokenizer.special_ids == set(range(17))
-    assert tokenizer.bos_id == 1
-    assert tokenizer.eos_ids == {2}
 
 
 def test_a_conversation_without_a_system_message_gets_the_models_own(

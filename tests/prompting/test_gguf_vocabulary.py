@@ -53,12 +53,8 @@ def test_ids_and_text_are_those_of_the_reference(pre: str, tmp_path: Path) -> No
 
 
 def test_what_a_file_says_of_its_tokens(byte_level: tokenizers.Tokenizer, tmp_path: Path) -> None:
-    files = write_gguf(
-        tmp_path / "a.gguf", byte_level, bos_token_id=1, eos_token_id=2, eot_token_id=0
-    )
+    files = write_gguf(tmp_path / "a.gguf", byte_level, bos_token_id=1)
     tokenizer = load_tokenizer(files)
-    assert tokenizer.bos_id == 1
-    assert tokenizer.eos_ids == {0, 2}
     assert tokenizer.special_ids == {0, 1, 2}
     assert tokenizer.vocab_size == byte_level.get_vocab_size()
     assert tokenizer.token_bytes[2] == b"<|im_end|>"
@@ -108,7 +104,7 @@ def test_a_text_gets_a_bos_if_the_file_or_the_pre_tokenizer_says_so(
     [
         ({"pre": "tekken"}, r"tokenizer\.ggml\.pre is 'tekken'; known here: gpt-2, smollm"),
         ({"model": "llama"}, r"tokenizer\.ggml\.model is 'llama'; known here: gpt2"),
-        ({"eos_token_id": 10**6}, r"tokenizer\.ggml\.eos_token_id is 1000000, not one of the"),
+        ({"bos_token_id": 10**6}, r"tokenizer\.ggml\.bos_token_id is 1000000, not one of the"),
     ],
 )
 def test_what_is_not_known_is_refused_by_key_and_value(

@@ -24,29 +24,11 @@ def test_ids_are_those_of_the_reference(
     assert list(ids) == reference.encode(text, add_special_tokens=False).ids
 
 
-def test_eos_ids_are_those_of_all_three_files(
-    byte_level: tokenizers.Tokenizer, tmp_path: Path
-) -> None:
-    files = write_folder(
-        tmp_path / "m",
-        byte_level,
-        tokenizer_config={
-            "bos_token": "<|im_start|>",
-            "eos_token": {"content": "<|im_end|>", "special": True},
-        },
-        config={"eos_token_id": 0},
-        generation_config={"eos_token_id": [2, 7]},
-    )
-    tokenizer = load_tokenizer(files)
-    assert tokenizer.bos_id == 1
-    assert tokenizer.eos_ids == {0, 2, 7}
-
-
 def test_only_the_tokenizer_file_is_needed(
     byte_level: tokenizers.Tokenizer, tmp_path: Path
 ) -> None:
     tokenizer = load_tokenizer(write_folder(tmp_path / "m", byte_level))
-    assert (tokenizer.bos_id, tokenizer.eos_ids) == (None, frozenset())
+    assert tokenizer.vocab_size == byte_level.get_vocab_size()
 
 
 def test_a_saved_truncation_and_padding_are_not_applied(
@@ -125,15 +107,9 @@ def test_other_families_are_refused(make: type, words: str, tmp_path: Path) -> N
         load_tokenizer(write_folder(tmp_path / "m", make()))
 
 
-def test_missing_and_broken_files_are_refused(
-    byte_level: tokenizers.Tokenizer, tmp_path: Path
-) -> None:
+def test_missing_and_broken_files_are_refused(tmp_path: Path) -> None:
     with pytest.raises(StartupError, match=r"has no tokenizer\.json"):
         load_tokenizer(ModelFiles("m", "hf", tmp_path))
     (tmp_path / "tokenizer.json").write_text("{")
     with pytest.raises(StartupError, match=r"tokenizer\.json cannot be read"):
-        load_tokenizer(ModelFiles("m", "hf", tmp_path))
-    write_folder(tmp_path, byte_level)
-    (tmp_path / "tokenizer_config.json").write_text("[]")
-    with pytest.raises(StartupError, match=r"tokenizer_config\.json does not hold a JSON object"):
         load_tokenizer(ModelFiles("m", "hf", tmp_path))

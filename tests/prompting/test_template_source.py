@@ -85,3 +85,9 @@ def test_a_template_that_is_not_text_is_refused(tmp_path: Path) -> None:
     (tmp_path / "chat_template.jinja").write_bytes(b"\xff\xfe")
     with pytest.raises(StartupError, match=r"chat_template\.jinja cannot be read"):
         read_source(ModelFiles("m", "hf", tmp_path))
+
+
+def test_a_broken_tokenizer_config_is_refused(tmp_path: Path) -> None:
+    (tmp_path / "tokenizer_config.json").write_text("[]")
+    with pytest.raises(StartupError, match=r"tokenizer_config\.json does not hold a JSON object"):
+        read_source(ModelFiles("m", "hf", tmp_path))

@@ -53,9 +53,10 @@ log = logging.getLogger(__name__)
 class ReplayEngine:
     """An ``EnginePort`` over ``recordings`` (name to recording).
 
-    At most ``max_running`` requests play at once and ``max_waiting`` wait (default: four times as
-    many); one more is refused with ``engine_overloaded``. All requests whose next recorded step is
-    due share a frame, one step each.
+    At most ``max_running`` requests play at once. Calls (requests that share a ``group``) queue for
+    that, ``max_waiting`` of them (default: four times ``max_running``); one more is refused whole
+    with ``engine_overloaded``. All requests whose next recorded step is due share a frame, one step
+    each.
     """
 
     def __init__(

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Mapping, Sequence
+from itertools import islice
 
 from antiphon.engines.frame_builder import FrameBuilder
 from antiphon.engines.pace import Pace
@@ -19,6 +20,10 @@ log = logging.getLogger(__name__)
 class ReplaySchedule:
     """The requests of a replay engine, from submission to their terminal row.
 
+    The queue is bounded in calls (requests that share a ``group``, submitted one after another):
+    ``max_waiting`` of them may wait, whole or in part. A call is taken or refused as its first
+    request is.
+
     Every request passes from ``waiting`` to ``running`` (its accept row) and ends there, or is put
     among the ``ending``, whose terminal rows open the next frame.
     """
@@ -29,7 +34,9 @@ class ReplaySchedule:
         self._recordings = recordings
         self._pace = pace
         self._max_running = max_running
-        self._max_open = max_running + max_waiting
+        self._max_waiting = max_waiting
+        self._latest_call: tuple[int, bool] | None = None
+        """The group of the latest request, and whether its call is taken."""
         self._waiting: dict[int, EngineRequest] = {}
         self._running: dict[int, Playback] = {}
         self._ending: dict[int, tuple[Finish, EngineError | None]] = {}
@@ -106,9 +113,19 @@ class ReplaySchedule:
         if len(request.prompt) >= CONTEXT_LENGTH:
             message = f"{len(request.prompt)} prompt tokens leave no room in {CONTEXT_LENGTH}"
             return EngineError(code="context_length_exceeded", message=message)
-        if len(self._waiting) + len(self._running) >= self._max_open:
-            return EngineError(code="engine_overloaded", message="too many requests are waiting")
+        if not self._takes_call(request.group):
+            return EngineError(code="engine_overloaded", message="too many calls are waiting")
         return None
+
+    def _takes_call(self, group: int) -> bool:
+        """Whether there is room for the call, decided at its first request."""
+        if self._latest_call is None or self._latest_call[0] != group:
+            # Those that the next step lets play do not wait.
+            slots = self._max_running - len(self._running)
+            waiting = {queued.group for queued in islice(self._waiting.values(), slots, None)}
+            room = len(self._waiting) < slots or len(waiting) < self._max_waiting
+            self._latest_call = (group, room)
+        return self._latest_call[1]
 
     def _playback(self, request: EngineRequest, now_ns: int) -> Playback:
         return Playback(

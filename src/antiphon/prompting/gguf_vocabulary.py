@@ -16,7 +16,6 @@ from antiphon.prompting.pre_tokenizers import PRE_TOKENIZERS, PreTokenizerSpec
 from antiphon.prompting.vocabulary import Vocabulary
 
 _NORMAL, _CONTROL, _USER_DEFINED = 1, 3, 4
-_EOS_KEYS = ("eos_token_id", "eot_token_id", "eom_token_id")
 
 
 def read_vocabulary(path: Path) -> Vocabulary:
@@ -34,7 +33,6 @@ def read_vocabulary(path: Path) -> Vocabulary:
     if len(kinds) != len(tokens):
         raise keys.damaged("token_type", f"has {len(kinds)} entries for {len(tokens)} tokens")
     bos = keys.token("bos_token_id", tokens)
-    eos = (keys.token(key, tokens) for key in _EOS_KEYS)
     encoder = _encoder(keys, spec, tokens)
     # Control tokens first take their place, then those that are text: both are matched whole.
     for kind, special in ((_CONTROL, True), (_USER_DEFINED, False)):
@@ -46,12 +44,7 @@ def read_vocabulary(path: Path) -> Vocabulary:
         encoder.post_processor = processors.TemplateProcessing(
             single=[tokens[bos], "$A"], special_tokens=[(tokens[bos], bos)]
         )
-    return Vocabulary(
-        encoder=encoder,
-        token_bytes=_token_bytes(tokens, kinds),
-        bos_id=bos,
-        eos_ids=frozenset(token for token in eos if token is not None),
-    )
+    return Vocabulary(encoder=encoder, token_bytes=_token_bytes(tokens, kinds))
 
 
 def _encoder(

@@ -6,74 +6,35 @@ Two families are known: byte-level BPE, and SentencePiece (BPE or Unigram) with 
 from __future__ import annotations
 
 import json
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Mapping
 from pathlib import Path
 from typing import Any
 
 import tokenizers
 
 from antiphon.errors import StartupError
+from antiphon.models.hf_folder import TOKENIZER
 from antiphon.prompting import token_bytes
 from antiphon.prompting.start_marks import parts
 from antiphon.prompting.vocabulary import Vocabulary
 
-_TOKENIZER = "tokenizer.json"
-_TOKENIZER_CONFIG = "tokenizer_config.json"
-_EOS_SOURCES = ("config.json", "generation_config.json")
 _BYTE_PIECES = frozenset(f"<0x{byte:02X}>" for byte in range(256))
 
 
 def read_vocabulary(folder: Path) -> Vocabulary:
     """The vocabulary. Raises ``StartupError`` for a missing file or a family that is not known."""
-    path = folder / _TOKENIZER
+    path = folder / TOKENIZER
     try:
         text = path.read_text(encoding="utf-8")
         spec = json.loads(text)
         encoder = tokenizers.Tokenizer.from_str(text)
     except FileNotFoundError as failure:
-        raise StartupError(f"{folder} has no {_TOKENIZER}.") from failure
+        raise StartupError(f"{folder} has no {TOKENIZER}.") from failure
     except Exception as failure:  # the library raises nothing narrower
         raise StartupError(f"{path} cannot be read: {failure}.") from failure
     encoder.no_truncation()
     encoder.no_padding()
-    config = read_json(folder / _TOKENIZER_CONFIG)
-    named = {name: special_text(config, name) for name in ("bos_token", "eos_token")}
-    eos = {encoder.token_to_id(named["eos_token"]) if named["eos_token"] else None}
-    for source in _EOS_SOURCES:
-        eos.update(_ids(read_json(folder / source).get("eos_token_id")))
-    return Vocabulary(
-        encoder=encoder,
-        token_bytes=_token_bytes(path, spec, encoder),
-        bos_id=encoder.token_to_id(named["bos_token"]) if named["bos_token"] else None,
-        eos_ids=frozenset(token for token in eos if token is not None),
-    )
-
-
-def read_json(path: Path) -> Mapping[str, Any]:
-    """The object in a file, empty if there is no such file; ``StartupError`` if it is broken."""
-    try:
-        value = json.loads(path.read_bytes())
-    except FileNotFoundError:
-        return {}
-    except (OSError, ValueError) as failure:
-        raise StartupError(f"{path} cannot be read: {failure}.") from failure
-    if not isinstance(value, dict):
-        raise StartupError(f"{path} does not hold a JSON object.")
-    return value
-
-
-def special_text(config: Mapping[str, Any], name: str) -> str | None:
-    """The text of a named token in ``tokenizer_config.json``, written as a string or an object."""
-    value = config.get(name)
-    if isinstance(value, dict):
-        value = value.get("content")
-    return value if isinstance(value, str) else None
-
-
-def _ids(value: Any) -> Iterator[int]:
-    for entry in value if isinstance(value, list) else [value]:
-        if isinstance(entry, int):
-            yield entry
+    return Vocabulary(encoder=encoder, token_bytes=_token_bytes(path, spec, encoder))
 
 
 def _token_bytes(path: Path, spec: Any, encoder: tokenizers.Tokenizer) -> list[bytes]:

@@ -12,7 +12,7 @@ from typing import Any, NamedTuple
 from antiphon.errors import StartupError
 from antiphon.models.files import ModelFiles
 from antiphon.models.gguf_metadata import read_metadata
-from antiphon.prompting.json_vocabulary import read_json, special_text
+from antiphon.models.hf_folder import TOKENIZER_CONFIG, read_optional_object, special_text
 
 _NAMED = (
     "bos_token",
@@ -59,7 +59,7 @@ def _from_gguf(path: Path) -> tuple[str | None, dict[str, str]]:
 
 
 def _from_folder(folder: Path) -> tuple[str | None, dict[str, str]]:
-    config = read_json(folder / "tokenizer_config.json")
+    config = read_optional_object(folder / TOKENIZER_CONFIG)
     variables = {name: text for name in _NAMED if (text := special_text(config, name)) is not None}
     try:
         return (folder / "chat_template.jinja").read_text(encoding="utf-8"), variables
@@ -78,7 +78,7 @@ def _from_config(folder: Path, config: Mapping[str, Any]) -> str | None:
         named = {str(entry["name"]): str(entry["template"]) for entry in value}
     except (TypeError, KeyError) as failure:
         raise StartupError(
-            f"{folder}/tokenizer_config.json: chat_template is neither a text nor a list of "
+            f"{folder / TOKENIZER_CONFIG}: chat_template is neither a text nor a list of "
             "objects with name and template."
         ) from failure
     return named.get("default") or next(iter(named.values()), None)

@@ -23,8 +23,6 @@ class Tokenizer:
         self._encoder = vocabulary.encoder
         self.token_bytes: Sequence[bytes] = vocabulary.token_bytes
         """id → bytes. A special token has its text's bytes, an id that is skipped has none."""
-        self.bos_id = vocabulary.bos_id
-        self.eos_ids = vocabulary.eos_ids
         self.controls = ControlTokens(vocabulary.encoder.get_added_tokens_decoder())
         self._plain = PlainEncoder(self._encoder, self.controls)
 

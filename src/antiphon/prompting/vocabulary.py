@@ -10,10 +10,8 @@ import tokenizers
 
 @attrs.frozen(eq=False, kw_only=True)
 class Vocabulary:
-    """Tokens, their bytes, and which of them begin and end a text."""
+    """Tokens and their bytes."""
 
     encoder: tokenizers.Tokenizer = attrs.field(repr=False)
     token_bytes: Sequence[bytes] = attrs.field(repr=False)
     """id → bytes. A special token has its text's bytes, an id the vocabulary skips has none."""
-    bos_id: int | None
-    eos_ids: frozenset[int]

@@ -186,6 +186,20 @@ async def test_more_than_max_running_wait_and_more_than_max_waiting_are_refused(
         assert rows(last) == [(1, [2], Finish.STOP, "c"), (2, [], NONE, None)]
 
 
+async def test_without_a_queue_a_call_that_can_begin_is_taken_whole() -> None:
+    async with on_stage(ABC, max_running=1, max_waiting=0) as stage:
+        for key, group in ((1, 1), (2, 1), (3, 3), (4, 3)):
+            stage.engine.submit(request(key, group=group))
+        (frame,) = await stage.advance()
+        assert [row[:3] for row in rows(frame)] == [
+            (3, [], Finish.ERROR),
+            (4, [], Finish.ERROR),
+            (1, [], NONE),
+        ]
+        await stage.advance(30)
+        assert all_rows(await stage.advance(30))[-1] == (2, [2], Finish.STOP, "c")
+
+
 async def test_abort_while_waiting_running_and_held() -> None:
     made = recording(*said("a"), HELD)
     async with on_stage(made, max_running=2) as stage:

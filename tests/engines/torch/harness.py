@@ -14,7 +14,7 @@ from antiphon.engines.torch.inbox import Inbox
 from antiphon.engines.torch.load import load
 from antiphon.engines.torch.loop import EngineLoop
 from antiphon.engines.torch.options import EngineOptions
-from antiphon.engines.torch.pages import PagePool
+from antiphon.engines.torch.pages import PageTable
 from antiphon.engines.torch.runner import Runner
 from antiphon.engines.torch.scheduler import Chunk
 from antiphon.engines.torch.sequence import Sequence as EngineSequence
@@ -34,9 +34,7 @@ def engine_logits(engine: EngineLoop, ids: Sequence[int], chunks: Sequence[int])
     """[len(ids), vocab]: the sequence read in chunks of the given lengths through the cache."""
     runner = engine.runner
     assert isinstance(runner, Runner)
-    pool = PagePool(engine.info.kv_pages)
-    table = pool.promise(len(ids))
-    assert table is not None
+    table = PageTable()
     # Pages out of order: an engine that confuses a page with its place is found out.
     table.pages.extend(range(len(ids) // 16, -1, -1))
     sequence = EngineSequence.of(a_request(1, ids), engine.info.context_length, frozenset())

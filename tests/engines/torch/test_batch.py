@@ -21,7 +21,7 @@ def a_chunk(key: int, start: int, count: int, behind: int = 0) -> Chunk:
     ids = range(start + count + behind)
     sequence = Sequence.of(a_request(key, ids), 10_000, frozenset())
     pages = [100 * key + page for page in range(pages_for(start + count))]
-    sequence.table = PageTable(len(pages), pages)
+    sequence.table = PageTable(pages)
     return Chunk(sequence, start, count)
 
 

@@ -24,7 +24,7 @@ class BrokenRunner:
 class TestTorchContract(EngineContract):
     @pytest.fixture
     def rig(self, tiny: ModelFiles) -> EngineRig:
-        engine = TorchEngine(tiny, device="cpu", dtype="float32")
+        engine = TorchEngine(tiny, device="cpu", dtype="float32", max_running=4, max_waiting=20)
 
         def kill() -> None:
             assert engine._engine is not None

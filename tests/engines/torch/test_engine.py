@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import itertools
+import json
 from pathlib import Path
 from typing import Any
 
@@ -11,7 +12,7 @@ import attrs
 import numpy as np
 import pytest
 
-from antiphon.engines.port import Capability, EngineRequest, Finish
+from antiphon.engines.port import Capability, EngineRequest, Finish, GrammarSpec
 from antiphon.engines.torch import TorchEngine
 from antiphon.engines.torch.admission import CAPABILITIES
 from antiphon.engines.torch.runner import Runner
@@ -20,11 +21,19 @@ from engines.frame_watch import Story
 from engines.torch import reference
 from engines.torch.harness import running
 from engines.torch.requests import a_request
-from engines.torch.tiny_models import EOS, Shape, hf_config, random_weights, write_hf
+from engines.torch.tiny_models import (
+    EOS,
+    Shape,
+    hf_config,
+    random_weights,
+    write_gguf,
+    write_hf,
+)
 
 PROMPTS = [
     [int(one) for one in np.random.default_rng(i).integers(3, 96, 3 + 9 * i)] for i in range(8)
 ]
+PAGE_BYTES = 2 * 2 * 16 * 32 * 4
 
 
 async def ask(files: ModelFiles, *requests: EngineRequest, **settings: Any) -> list[Story]:
@@ -103,6 +112,28 @@ async def test_eos_ends_the_output_unless_ignored(tmp_path: Path, tiny: ModelFil
     assert (heeded.finish, heeded.stop_id) == (Finish.STOP, eos)
     assert heeded.tokens == story.tokens[: story.tokens.index(eos)]
     assert (ignored.finish, ignored.tokens) == (Finish.LENGTH, story.tokens)
+
+
+async def test_a_turn_ends_by_the_ids_of_the_configuration_and_of_the_tokenizer(
+    tmp_path: Path,
+) -> None:
+    shape, end = Shape(), "<|im_end|>"
+    files = write_hf(tmp_path / "m", hf_config(shape, eos_token_id=0), random_weights(shape))
+    tokenizer = {"added_tokens": [{"id": 7, "content": end}], "model": {"vocab": {}}}
+    (files.path / "tokenizer.json").write_text(json.dumps(tokenizer))
+    (files.path / "tokenizer_config.json").write_text(json.dumps({"eos_token": end}))
+    stories = await ask(
+        files, *(a_request(key, logit_bias={key: 100.0}, ignore_eos=False) for key in (0, 7, 8))
+    )
+    assert [story.finish for story in stories] == [Finish.STOP, Finish.STOP, Finish.LENGTH]
+    assert [story.stop_id for story in stories[:2]] == [0, 7]
+
+
+async def test_a_gguf_file_names_its_end_of_message(tmp_path: Path) -> None:
+    shape, key = Shape(), "tokenizer.ggml.eom_token_id"
+    files, _ = write_gguf(tmp_path / "m.gguf", shape, random_weights(shape), fields={key: 9})
+    (story,) = await ask(files, a_request(1, logit_bias={9: 100.0}, ignore_eos=False))
+    assert (story.finish, story.stop_id) == (Finish.STOP, 9)
 
 
 async def test_min_tokens_holds_the_stop_back(tiny: ModelFiles) -> None:
@@ -186,8 +217,7 @@ async def test_the_accept_row_does_not_wait_for_a_slot(tiny: ModelFiles) -> None
 
 
 async def test_a_small_pool_shortens_the_context_and_queues(tiny: ModelFiles) -> None:
-    page = 2 * 2 * 16 * 32 * 4
-    async with running(tiny, kv_bytes=10 * page) as (engine, watch):
+    async with running(tiny, kv_bytes=10 * PAGE_BYTES) as (engine, watch):
         for key in range(6):
             engine.submit(a_request(key, max_tokens=100))
         engine.submit(a_request(6, [5] * 160))
@@ -196,11 +226,49 @@ async def test_a_small_pool_shortens_the_context_and_queues(tiny: ModelFiles) ->
         assert error_code(watch[6]) == "context_length_exceeded"
 
 
+async def test_preempted_requests_say_what_they_would_have_said(tiny: ModelFiles) -> None:
+    """Once each, with the same logprobs, under settings that look at all that was said before."""
+    settings = {"top_p": 0.95, "repetition": 1.2, "frequency": 0.3, "presence": 0.2, "logprobs": 2}
+    requests = [
+        a_request(key, prompt, max_tokens=90, min_tokens=60, seed=key, stop_ids=(17,), **settings)
+        for key, prompt in enumerate(PROMPTS)
+    ]
+    expected = await ask(tiny, *requests)
+    async with running(tiny, kv_bytes=12 * PAGE_BYTES) as (engine, watch):
+        for request in requests:
+            engine.submit(request)
+        await watch.finished(*range(8))
+        counts = [frame.gauges.preemptions for frame in watch.log]
+        assert counts == sorted(counts)
+        assert counts[-1] >= 3
+        assert watch.log[-1].gauges.pages_free == 12
+        for key, story in enumerate(expected):
+            assert watch[key].tokens == story.tokens
+            assert (watch[key].finish, watch[key].stop_id) == (story.finish, story.stop_id)
+            assert watch[key].logprobs == pytest.approx(story.logprobs, abs=1e-4)
+            assert [[one for one, _ in top] for top in watch[key].tops] == [
+                [one for one, _ in top] for top in story.tops
+            ]
+
+
+async def test_a_request_without_a_limit_leaves_room_for_the_others(tiny: ModelFiles) -> None:
+    """Each might fill the pool by itself; all run at once."""
+    async with running(tiny, kv_bytes=128 * PAGE_BYTES, max_running=8) as (engine, watch):
+        for key in range(8):
+            engine.submit(a_request(key, max_tokens=2045))
+        await watch.until(lambda: all(watch[key].tokens for key in range(8)))
+        assert watch.log[-1].gauges.running == 8
+        assert watch.log[-1].gauges.preemptions == 0
+        engine.abort(range(8))
+
+
 @pytest.mark.parametrize(
     ("changes", "named"),
     [
         ({"prompt_logprobs": 1}, "prompt_logprobs"),
-        ({"priority": 3}, "priorities"),
+        ({"priority": -3}, "priority"),
+        ({"grammar": GrammarSpec(kind="regex", text="a+")}, "grammar"),
+        ({"cache_salt": b"tenant"}, "cache_salt"),
         ({"logprobs": 21}, "logprobs"),
         ({"repetition": 0.0}, "repetition"),
         ({"prompt": []}, "prompt"),
@@ -222,6 +290,11 @@ async def test_unsupported_requests_are_refused(
     assert named in refused.error.message
     assert not refused.accepted
     assert fine.finish is Finish.LENGTH
+
+
+def test_the_engine_lists_no_option_that_it_refuses() -> None:
+    refused = {Capability.PROMPT_LOGPROBS, Capability.GRAMMAR, Capability.PRIORITY}
+    assert not refused & CAPABILITIES
 
 
 async def test_every_listed_capability_changes_the_output(tiny: ModelFiles) -> None:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import AsyncIterator, Callable, Sequence
 from typing import Any
 
 import attrs
@@ -62,12 +62,13 @@ def a_stage(runner: CountingRunner, emit: Callable[[StepFrame], None] | None = N
         capabilities=CAPABILITIES,
     )
     scheduler = Scheduler(PagePool(PAGES), max_running=4, max_waiting=4, step_tokens=64)
-    watch = FrameWatch(never())
+    watch = FrameWatch(no_frames())
     return Stage(EngineLoop(info, scheduler, runner, Inbox(), emit or watch.read), watch)
 
 
-async def never() -> Any:
-    for frame in ():
+async def no_frames() -> AsyncIterator[StepFrame]:
+    """The loop's frames are given to the watch one by one."""
+    for frame in list[StepFrame]():
         yield frame
 
 

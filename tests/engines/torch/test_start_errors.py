@@ -54,6 +54,7 @@ async def refused(files: ModelFiles, *named: str, **settings: Any) -> None:
         ({"vocab_size": "many"}, ["vocab_size", "many"]),
         ({"rms_norm_eps": 0}, ["rms_norm_eps", "0"]),
         ({"eos_token_id": "</s>"}, ["eos_token_id", "</s>"]),
+        ({"eos_token_id": [2, 96]}, ["96", "vocabulary"]),
         ({"num_key_value_heads": 3}, ["4 query heads", "3 key heads"]),
         ({"head_dim": 5}, ["5 dimensions"]),
         ({"vocab_size": 97}, ["model.embed_tokens.weight", "[96, 64]", "[97, 64]"]),
@@ -75,7 +76,11 @@ DAMAGES: dict[str, tuple[Callable[[Path], Any], list[str]]] = {
     "no weights": (lambda path: (path / "model.safetensors").unlink(), ["model.safetensors"]),
     "pickle": (
         lambda path: (path / "model.safetensors").rename(path / "pytorch_model.bin"),
-        ["pickled"],
+        ["pickles only"],
+    ),
+    "an old pickle": (
+        lambda path: (path / "model.safetensors").rename(path / "weights.PKL"),
+        ["pickles only"],
     ),
     "garbage": (
         lambda path: (path / "model.safetensors").write_bytes(b"\xff" * 900),
@@ -148,7 +153,7 @@ async def test_gguf_with_the_wrong_shapes(tmp_path: Path) -> None:
     await refused(files, "q_proj.weight", "[64, 64]", "[32, 64]")
 
 
-@pytest.mark.parametrize("kept", [0, 3, 20, 200, 900, 2000, -1000])
+@pytest.mark.parametrize("kept", [0, 4, 20, 200, 900, 2000, -1000, -1])
 async def test_truncated_gguf(tmp_path: Path, kept: int) -> None:
     files, _ = write_gguf(tmp_path / "m.gguf", SHAPE, WEIGHTS)
     files.path.write_bytes(files.path.read_bytes()[:kept])

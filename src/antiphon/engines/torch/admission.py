@@ -34,10 +34,15 @@ def refusal(request: EngineRequest, info: EngineInfo) -> EngineError | None:
 def _unsupported(request: EngineRequest, vocab_size: int, eos_ids: frozenset[int]) -> str | None:
     if not request.prompt:
         return "the prompt has no tokens"
-    if request.prompt_logprobs is not None:
-        return "prompt_logprobs are not supported"
-    if request.priority:
-        return "priorities are not supported: requests run in order of arrival"
+    options = {
+        "prompt_logprobs": request.prompt_logprobs is not None,
+        "grammar": request.grammar is not None,
+        "cache_salt": bool(request.cache_salt),
+        "priority": bool(request.priority),
+    }
+    for option, asked in options.items():
+        if asked:
+            return f"{option} is not supported by this engine"
     if request.logprobs is not None and not 0 <= request.logprobs <= MAX_TOP_LOGPROBS:
         return f"logprobs is {request.logprobs}; it must be from 0 to {MAX_TOP_LOGPROBS}"
     if request.repetition <= 0:

@@ -48,7 +48,7 @@ def build_batch(
         first = len(ids)
         for chunk in group:
             span = range(chunk.start, chunk.start + chunk.count)
-            pages = _pages(chunk)
+            pages = chunk.sequence.table.pages
             ids.extend(chunk.sequence.ids[chunk.start : chunk.start + chunk.count])
             positions.extend(span)
             slots.extend(pages[at // PAGE_SIZE] * PAGE_SIZE + at % PAGE_SIZE for at in span)
@@ -78,10 +78,13 @@ def build_batch(
 
 
 def _padded_pages(group: list[Chunk], padding_page: int) -> list[int]:
-    """The pages that each sequence reads, all padded to the longest, one after the other."""
+    """The pages that each sequence reads, all padded to the longest, one after the other.
+
+    The scheduler has grown every table to the end of its chunk.
+    """
     width = max(_pages_seen(chunk) for chunk in group)
     padding = [padding_page] * width
-    return [page for chunk in group for page in (_pages(chunk) + padding)[:width]]
+    return [page for chunk in group for page in (chunk.sequence.table.pages + padding)[:width]]
 
 
 def _hidden(group: list[Chunk], length: int, device: torch.device) -> torch.Tensor | None:
@@ -98,12 +101,6 @@ def _mask(hidden: torch.Tensor, heads_per_key: int, dtype: torch.dtype) -> torch
     """Minus infinity where hidden: [batch, 1, heads_per_key * tokens, length]."""
     mask = torch.zeros(hidden.shape, dtype=dtype, device=hidden.device)
     return mask.masked_fill_(hidden, -torch.inf).repeat(1, heads_per_key, 1).unsqueeze(1)
-
-
-def _pages(chunk: Chunk) -> list[int]:
-    """Pages of the chunk's sequence; the scheduler has grown them to the chunk's end."""
-    table = chunk.sequence.table
-    return table.pages if table is not None else []
 
 
 def _pages_seen(chunk: Chunk) -> int:

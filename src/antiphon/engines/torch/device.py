@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-import os
-
 import torch
 
 from antiphon.engines.port import EngineStartError
+from antiphon.engines.torch.host_memory import host_memory
 
 DTYPES = {
     "float32": torch.float32,
@@ -14,7 +13,7 @@ DTYPES = {
     "float16": torch.float16,
 }
 CPU_SHARE = 0.25
-"""Of the machine's memory, for the KV cache; it is touched only as it fills."""
+"""Of the memory that the process may use, for the KV cache; it is touched only as it fills."""
 CUDA_SHARE = 0.8
 """Of the free device memory after the weights are loaded."""
 
@@ -58,4 +57,4 @@ def spare_bytes(device: torch.device) -> int:
     if device.type == "cuda":
         free, _ = torch.cuda.mem_get_info(device)
         return int(free * CUDA_SHARE)
-    return int(os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES") * CPU_SHARE)
+    return int(host_memory() * CPU_SHARE)

@@ -21,6 +21,7 @@ from antiphon.engines.torch.scheduler import Scheduler
 from antiphon.engines.torch.weights.assemble import assemble
 from antiphon.engines.torch.weights.gguf_file import GgufFile
 from antiphon.engines.torch.weights.hf_directory import HfDirectory
+from antiphon.models.end_tokens import read_end_ids
 
 STEP_TOKENS = {"cpu": 64, "cuda": 2_048}
 """Default budget of a step. A 135M model reads 64 tokens in about a quarter of a second on one
@@ -28,13 +29,19 @@ core, which is what a running stream may have to wait for somebody else's prompt
 
 
 def load(options: EngineOptions, inbox: Inbox, emit: Callable[[StepFrame], None]) -> EngineLoop:
-    """Load the model on the calling thread. Raises ``EngineStartError``."""
+    """Load the model on the calling thread. Raises ``EngineStartError`` or ``StartupError``."""
     torch.set_num_threads(options.threads)
     device = resolve_device(options.device)
     dtype = resolve_dtype(options.dtype, device)
     files = options.files
     source = GgufFile(files.path) if files.kind == "gguf" else HfDirectory(files.path)
     config = source.config
+    eos_ids = read_end_ids(files)
+    if strange := [token for token in eos_ids if token >= config.vocab_size]:
+        raise EngineStartError(
+            f"{files.path} ends its texts by the id {strange[0]}; the vocabulary has "
+            f"{config.vocab_size} tokens"
+        )
     weights = assemble(source, dtype, device)
     pages = _kv_pages(config, dtype, device, options)
     cache = KVCache(config, pages, dtype, device)
@@ -45,7 +52,7 @@ def load(options: EngineOptions, inbox: Inbox, emit: Callable[[StepFrame], None]
         model_id=files.name,
         vocab_size=config.vocab_size,
         context_length=context_length,
-        eos_ids=config.eos_ids,
+        eos_ids=eos_ids,
         max_running=options.max_running,
         page_size=PAGE_SIZE,
         kv_pages=pages,

@@ -151,6 +151,7 @@ class EngineLoop:
             waiting=len(scheduler.waiting),
             pages_free=scheduler.pool.free,
             batch_tokens=self.gauges.batch_tokens,
+            preemptions=scheduler.preemptions,
             step_us=self.gauges.step_us,
         )
         built = frame.build(time.monotonic_ns(), gauges)

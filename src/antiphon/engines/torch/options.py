@@ -22,7 +22,7 @@ class EngineOptions:
     max_running: int = attrs.field(default=16, validator=attrs.validators.ge(1))
     """Sequences in one step."""
     max_waiting: int = attrs.field(default=64, validator=attrs.validators.ge(0))
-    """Sequences queued beyond those; more are refused."""
+    """Calls of which a sequence is queued beyond those; more calls are refused."""
     kv_bytes: int | None = None
     """Size of the KV cache; None: what ``max_running`` full contexts need, within the memory that
     the device can spare."""

@@ -1,8 +1,14 @@
 """Which sequences run in a step, and how many tokens of each (pure Python, no torch).
 
-Every step has one token budget: running decodes first, one token each, then waiting prompts in
-order of arrival, cut to what is left. So a stream never waits for a long prompt for more than one
-step, and neither does an abort.
+Every step has one token budget: running decodes first, one token each, then prompts in order of
+arrival, cut to what is left. So a stream never waits for a long prompt for more than one step, and
+neither does an abort.
+
+Pages are taken when a step needs them; nothing is reserved. A sequence that finds none takes those
+of a newer one, the newest first (**preemption by recompute**): that one goes back to the head of
+the queue and is read again later, its output so far included. Draws depend on seed and position
+alone, so it goes on as if nothing had been. The oldest running sequence is never preempted, and
+any sequence fits the pool alone; so the oldest always progresses and everything ends.
 """
 
 from __future__ import annotations
@@ -47,7 +53,12 @@ class Outcome:
 
 
 class Scheduler:
-    """The queue and the running set. Everything it admits ends by ``book`` or ``remove``."""
+    """The queue and the running set. Everything it admits ends by ``book`` or ``remove``.
+
+    ``max_waiting`` bounds the queue in calls (sequences that share a ``group``, added one after
+    another): a call is taken or refused as its first sequence is. All sequences must fit the pool
+    alone.
+    """
 
     def __init__(
         self, pool: PagePool, *, max_running: int, max_waiting: int, step_tokens: int
@@ -57,7 +68,11 @@ class Scheduler:
         self.max_waiting = max_waiting
         self.step_tokens = step_tokens
         self.waiting: deque[Sequence] = deque()
+        """In order of arrival, and so are the running ones, which are all older."""
         self.running: dict[int, Sequence] = {}
+        self.preemptions = 0
+        self._latest_call: tuple[int, bool] | None = None
+        """The group of the latest sequence, and whether its call is taken."""
 
     def __len__(self) -> int:
         return len(self.waiting) + len(self.running)
@@ -66,12 +81,17 @@ class Scheduler:
         return key in self.running or any(queued.key == key for queued in self.waiting)
 
     def add(self, sequence: Sequence) -> bool:
-        """Queue a sequence, or run it if there is room; False if the queue is full."""
+        """Queue a sequence, or run it if there is room; False if its call is refused."""
+        group = sequence.request.group
+        if self._latest_call is None or self._latest_call[0] != group:
+            waiting = {queued.request.group for queued in self.waiting}
+            at_once = not self.waiting and self._has_room_for(sequence)
+            room = at_once or len(waiting) < self.max_waiting
+            self._latest_call = (group, room)
+        if not self._latest_call[1]:
+            return False
         self.waiting.append(sequence)
         self._admit()
-        if len(self.waiting) > self.max_waiting:
-            self.waiting.pop()
-            return False
         return True
 
     def remove(self, key: int) -> Sequence | None:
@@ -93,17 +113,17 @@ class Scheduler:
     def schedule(self) -> list[Chunk]:
         """The chunks of the next step, with pages to write them to; empty if nothing is open."""
         self._admit()
-        decoding = [one for one in self.running.values() if one.drawn]
-        chunks = [Chunk(sequence, sequence.cached, 1) for sequence in decoding]
-        budget = max(self.step_tokens - len(decoding), LEAST_PREFILL)
-        for sequence in self.running.values():
-            if not sequence.drawn and budget > 0:
-                count = min(sequence.pending, budget)
+        decoding = sum(one.decoding for one in self.running.values())
+        budget = max(self.step_tokens - decoding, LEAST_PREFILL)
+        chunks = []
+        for sequence in list(self.running.values()):
+            if sequence.key not in self.running:
+                break  # preempted by an older one, as are all that follow
+            wanted = 1 if sequence.decoding else min(sequence.pending, budget)
+            count = self._make_room(sequence, wanted)
+            if count > 0:
                 chunks.append(Chunk(sequence, sequence.cached, count))
-                budget -= count
-        for chunk in chunks:
-            if chunk.sequence.table is not None:
-                self.pool.grow(chunk.sequence.table, chunk.start + chunk.count)
+                budget -= 0 if sequence.decoding else count
         return chunks
 
     def book(self, chunks: list[Chunk], drawn: Mapping[int, int]) -> list[Outcome]:
@@ -129,19 +149,44 @@ class Scheduler:
 
     def _admit(self) -> None:
         """Move waiting sequences, oldest first, to the running set while slots and pages last."""
-        while self.waiting and len(self.running) < self.max_running:
-            table = self.pool.promise(self.waiting[0].longest)
-            if table is None:
-                return
+        while self.waiting and self._has_room_for(self.waiting[0]):
             sequence = self.waiting.popleft()
-            sequence.table = table
             self.running[sequence.key] = sequence
+
+    def _has_room_for(self, sequence: Sequence) -> bool:
+        """Whether there is a slot, and pages for what the sequence has to read."""
+        running = self.running.values()
+        if not running:
+            return True
+        # What the others need for their own reading is as good as taken. A page more for each, or
+        # the newcomer might lose its own before it has come to anything.
+        spare = self.pool.free - sum(one.lacking + 1 for one in running)
+        return len(running) < self.max_running and sequence.lacking <= spare
+
+    def _make_room(self, sequence: Sequence, wanted: int) -> int:
+        """Give it pages for ``wanted`` more tokens, at the expense of newer sequences.
+
+        How many tokens it has room for: fewer only if it is the newest, and 0 if it has to stand
+        still until others end.
+        """
+        end = sequence.cached + wanted
+        while not self.pool.grow(sequence.table, end):
+            newest = next(reversed(self.running.values()))
+            if newest is sequence:
+                return sequence.table.capacity - sequence.cached
+            self._preempt(newest)
+        return wanted
+
+    def _preempt(self, sequence: Sequence) -> None:
+        """Back to the head of the queue: it is older than all that wait."""
+        self._release(sequence)
+        sequence.cached = 0
+        self.waiting.appendleft(sequence)
+        self.preemptions += 1
 
     def _release(self, sequence: Sequence) -> None:
         del self.running[sequence.key]
-        if sequence.table is not None:
-            self.pool.release(sequence.table)
-            sequence.table = None
+        self.pool.release(sequence.table)
 
 
 def _extend(sequence: Sequence, token: int) -> Outcome:

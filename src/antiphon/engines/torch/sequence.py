@@ -7,7 +7,7 @@ from array import array
 import attrs
 
 from antiphon.engines.port import EngineRequest
-from antiphon.engines.torch.pages import PageTable
+from antiphon.engines.torch.pages import PageTable, pages_for
 
 
 @attrs.define(eq=False)
@@ -23,8 +23,8 @@ class Sequence:
     """Prompt, then output."""
     cached: int = 0
     """Leading ids whose keys and values are in the cache."""
-    table: PageTable | None = None
-    """Its pages; None while it waits."""
+    table: PageTable = attrs.field(factory=PageTable)
+    """Its pages; none while it waits."""
 
     @classmethod
     def of(cls, request: EngineRequest, context_length: int, eos_ids: frozenset[int]) -> Sequence:
@@ -58,6 +58,11 @@ class Sequence:
         return len(self.ids) - self.cached
 
     @property
-    def longest(self) -> int:
-        """Tokens of KV cache it can come to need; the last token drawn is never read."""
-        return len(self.request.prompt) + max(self.max_tokens - 1, 0)
+    def decoding(self) -> bool:
+        """Whether the model has read all but the token drawn last."""
+        return self.drawn > 0 and self.pending == 1
+
+    @property
+    def lacking(self) -> int:
+        """Pages it still needs for the ids it has."""
+        return pages_for(len(self.ids)) - len(self.table.pages)

@@ -52,7 +52,6 @@ class DecoderConfig:
     """Positions the model was trained for."""
     tied_embeddings: bool
     """The output head is the embedding matrix."""
-    eos_ids: frozenset[int]
 
     def __attrs_post_init__(self) -> None:
         """Raises ``EngineStartError`` for sizes that do not go together."""

@@ -43,14 +43,6 @@ class Fields:
         if value is not None and value not in taken:
             raise self.refuse(key, " or ".join(map(repr, taken)) or "its absence")
 
-    def ids(self, key: str) -> frozenset[int]:
-        """Token ids: one, several, or none where the key is absent or null."""
-        value = self.values.get(key)
-        listed = value if isinstance(value, list | tuple) else () if value is None else (value,)
-        if not all(type(one) is int and one >= 0 for one in listed):
-            raise self.refuse(key, "a token id or a list of them")
-        return frozenset(listed)
-
     def _get(self, key: str, default: float | None) -> Any:
         value = self.values.get(key)
         if value is not None:

@@ -6,7 +6,7 @@ embedding (dimension 2i turns with 2i + 1); they are put back to the half-split 
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+import math
 from pathlib import Path
 from typing import Any
 
@@ -22,6 +22,7 @@ from antiphon.engines.torch.models.config import (
     RopeScaling,
 )
 from antiphon.engines.torch.weights.fields import Fields
+from antiphon.models.gguf_metadata import read_header
 
 ARCHITECTURE = "llama"
 TYPES = {"F32", "F16", "BF16", "Q4_0", "Q4_1", "Q5_0", "Q5_1", "Q8_0", "Q4_K", "Q5_K", "Q6_K"}
@@ -45,26 +46,22 @@ LAYER_NAMES = {
 
 
 class GgufFile:
-    """A GGUF file as a source of weights."""
+    """A GGUF file as a source of weights.
+
+    Raises ``StartupError`` for a damaged header, ``EngineStartError`` for what does not suit.
+    """
 
     def __init__(self, path: Path) -> None:
-        try:
-            reader = gguf.GGUFReader(path)
-        except OSError as failure:
-            raise EngineStartError(f"{path}: {failure.strerror or failure}") from failure
-        except Exception as failure:
-            # The parser has no error type of its own: damage shows as whatever it trips over.
-            raise EngineStartError(
-                f"{path} is damaged or not a GGUF file: {str(failure) or failure!r}"
-            ) from failure
-        self._tensors = {tensor.name: tensor for tensor in reader.tensors}
-        self._fields = Fields(_Metadata(reader), path.name)
+        metadata, tensors = read_header(path)
+        self._path = path
+        self._data = np.memmap(path, dtype=np.uint8, mode="r")
+        self._tensors = {tensor.name: tensor for tensor in tensors}
+        self._fields = Fields(metadata, path.name)
         self.config = self._config()
         self._stored_names = {
-            name: stored
+            canonical_name(stored): stored
             for stored in self._tensors
             if stored != FREQUENCY_FACTORS
-            for name in [canonical_name(stored)]
         }
 
     def names(self) -> set[str]:
@@ -82,11 +79,18 @@ class GgufFile:
 
     def _array(self, stored: str) -> np.ndarray[Any, np.dtype[np.float32]]:
         tensor = self._tensors[stored]
-        kind = tensor.tensor_type.name
-        if kind not in TYPES:
+        name = _type_name(tensor.kind)
+        if name not in TYPES:
             taken = ", ".join(sorted(TYPES))
-            raise EngineStartError(f"tensor {stored} has the type {kind}; supported are {taken}")
-        values = gguf.quants.dequantize(tensor.data, tensor.tensor_type)
+            raise EngineStartError(f"tensor {stored} has the type {name}; supported are {taken}")
+        kind = gguf.GGMLQuantizationType[name]
+        block, size = gguf.GGML_QUANT_SIZES[kind]
+        *outer, width = tensor.shape
+        row = width // block * size
+        data = self._data[tensor.start :][: math.prod(outer) * row]
+        if width % block or len(data) < math.prod(outer) * row:
+            raise EngineStartError(f"{self._path} is damaged: tensor {stored} is not whole")
+        values = gguf.quants.dequantize(data.reshape(*outer, row), kind)
         # Float types come as views of the file, which is mapped read-only.
         return np.array(values, dtype=np.float32, copy=None if values.flags.writeable else True)
 
@@ -106,7 +110,7 @@ class GgufFile:
         if "token_embd.weight" not in self._tensors:
             raise EngineStartError(f"{fields.source}: tensor token_embd.weight is missing")
         return DecoderConfig(
-            vocab_size=int(self._tensors["token_embd.weight"].shape[-1]),
+            vocab_size=self._tensors["token_embd.weight"].shape[0],
             hidden_size=hidden,
             layers=fields.count("llama.block_count"),
             heads=heads,
@@ -118,8 +122,6 @@ class GgufFile:
             rope_scaling=self._rope_scaling(),
             context_length=fields.count("llama.context_length"),
             tied_embeddings="output.weight" not in self._tensors,
-            eos_ids=fields.ids("tokenizer.ggml.eos_token_id")
-            | fields.ids("tokenizer.ggml.eot_token_id"),
         )
 
     def _rope_scaling(self) -> RopeScaling | None:
@@ -135,20 +137,11 @@ class GgufFile:
         raise self._fields.refuse(key, "'none' or 'linear'")
 
 
-class _Metadata(Mapping[str, Any]):
-    """The header's fields, decoded when asked for: the token lists take seconds."""
-
-    def __init__(self, reader: gguf.GGUFReader) -> None:
-        self._fields = reader.fields
-
-    def __getitem__(self, key: str) -> Any:
-        return self._fields[key].contents()
-
-    def __iter__(self) -> Any:
-        return iter(self._fields)
-
-    def __len__(self) -> int:
-        return len(self._fields)
+def _type_name(kind: int) -> str:
+    try:
+        return gguf.GGMLQuantizationType(kind).name
+    except ValueError:
+        return f"number {kind}"
 
 
 def canonical_name(stored: str) -> str:

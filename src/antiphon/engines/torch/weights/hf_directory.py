@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from pathlib import Path
 from typing import Any
 
@@ -17,23 +16,25 @@ from antiphon.engines.torch.models.config import (
     RopeScaling,
 )
 from antiphon.engines.torch.weights.fields import Fields
+from antiphon.models.hf_folder import CONFIG, read_object, weight_files
 
 ARCHITECTURES = ("LlamaForCausalLM", "MistralForCausalLM")
-WHOLE = "model.safetensors"
-INDEX = "model.safetensors.index.json"
-PICKLES = ("*.bin", "*.pt", "*.pth", "*.ckpt")
 BUFFER = ".rotary_emb.inv_freq"
 """Old files hold these; they follow from the configuration."""
 
 
 class HfDirectory:
-    """A folder as a source of weights."""
+    """A folder as a source of weights.
+
+    Raises ``StartupError`` for files that are missing or no JSON, ``EngineStartError`` for what
+    does not suit.
+    """
 
     def __init__(self, path: Path) -> None:
         self._path = path
         self.config = read_config(path)
         # The files stay mapped until the source is dropped.
-        self._files = {name: _open(path / name) for name in _weight_files(path)}
+        self._files = {name: _open(path / name) for name in weight_files(path)}
         self._file_of = {
             name: file
             for file in self._files.values()
@@ -59,8 +60,8 @@ class HfDirectory:
 
 
 def read_config(path: Path) -> DecoderConfig:
-    """The decoder that ``config.json`` and ``generation_config.json`` describe."""
-    fields = Fields(_read_json(path / "config.json"), "config.json")
+    """The decoder that ``config.json`` describes."""
+    fields = Fields(read_object(path / CONFIG), CONFIG)
     architectures = fields.values.get("architectures")
     if not isinstance(architectures, list) or architectures[:1] not in [[a] for a in ARCHITECTURES]:
         raise fields.refuse("architectures", " or ".join(ARCHITECTURES))
@@ -72,10 +73,6 @@ def read_config(path: Path) -> DecoderConfig:
     if window is not None and fields.count("sliding_window") < context_length:
         raise fields.refuse("sliding_window", "none")
     heads = fields.count("num_attention_heads")
-    generation = path / "generation_config.json"
-    eos_ids = fields.ids("eos_token_id")
-    if generation.is_file():
-        eos_ids |= Fields(_read_json(generation), generation.name).ids("eos_token_id")
     theta, scaling = _rope(fields)
     return DecoderConfig(
         vocab_size=fields.count("vocab_size"),
@@ -90,7 +87,6 @@ def read_config(path: Path) -> DecoderConfig:
         rope_scaling=scaling,
         context_length=context_length,
         tied_embeddings=fields.values.get("tie_word_embeddings") is True,
-        eos_ids=eos_ids,
     )
 
 
@@ -119,38 +115,8 @@ def _rope(fields: Fields) -> tuple[float, RopeScaling | None]:
     raise rule.refuse(name, "'default', 'linear' or 'llama3'")
 
 
-def _weight_files(path: Path) -> list[str]:
-    """The names of the safetensors files, all of them there."""
-    if (path / INDEX).is_file():
-        weight_map = _read_json(path / INDEX).get("weight_map")
-        if not isinstance(weight_map, dict) or not weight_map:
-            raise EngineStartError(f"{INDEX}: weight_map is missing or empty")
-        names = sorted(map(str, set(weight_map.values())))
-        missing = [name for name in names if not (path / name).is_file()]
-        if missing:
-            raise EngineStartError(f"{path} lacks {missing[0]}, one of {len(names)} shards")
-        return names
-    if (path / WHOLE).is_file():
-        return [WHOLE]
-    if any(next(path.glob(pattern), None) for pattern in PICKLES):
-        raise EngineStartError(f"{path} holds pickled weights; only safetensors are loaded")
-    raise EngineStartError(f"{path} holds neither {WHOLE} nor {INDEX}")
-
-
 def _open(path: Path) -> Any:
     try:
         return safe_open(path, framework="pt")
     except (SafetensorError, OSError) as failure:
         raise EngineStartError(f"{path} is damaged or not safetensors: {failure}") from failure
-
-
-def _read_json(path: Path) -> dict[str, Any]:
-    try:
-        value = json.loads(path.read_bytes())
-    except OSError as failure:
-        raise EngineStartError(f"{path}: {failure.strerror or failure}") from failure
-    except ValueError as failure:
-        raise EngineStartError(f"{path} is not JSON: {failure}") from failure
-    if not isinstance(value, dict):
-        raise EngineStartError(f"{path} does not hold an object")
-    return value

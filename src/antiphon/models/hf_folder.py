@@ -1,0 +1,73 @@
+"""What a folder in the Hugging Face layout holds: its files' names and the objects in them.
+
+The source of the layout is the ``transformers`` library, which writes and reads these files.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+from antiphon.errors import StartupError
+
+CONFIG = "config.json"
+GENERATION_CONFIG = "generation_config.json"
+TOKENIZER = "tokenizer.json"
+TOKENIZER_CONFIG = "tokenizer_config.json"
+WEIGHTS = "model.safetensors"
+WEIGHTS_INDEX = "model.safetensors.index.json"
+PICKLED = frozenset({".bin", ".pt", ".pth", ".ckpt", ".pkl"})
+"""Suffixes of files that run code when they are loaded, and so are not."""
+
+
+def read_object(path: Path) -> Mapping[str, Any]:
+    """The JSON object in a file. Raises ``StartupError`` if there is none."""
+    try:
+        value = json.loads(path.read_bytes())
+    except OSError as failure:
+        raise StartupError(f"{path} cannot be read: {failure.strerror or failure}.") from failure
+    except ValueError as failure:
+        raise StartupError(f"{path} is not JSON: {failure}.") from failure
+    if not isinstance(value, dict):
+        raise StartupError(f"{path} does not hold a JSON object.")
+    return value
+
+
+def read_optional_object(path: Path) -> Mapping[str, Any]:
+    """As ``read_object``, but empty if there is no such file."""
+    return read_object(path) if path.exists() else {}
+
+
+def special_text(config: Mapping[str, Any], name: str) -> str | None:
+    """The text of a named token in ``tokenizer_config.json``, written as a string or an object."""
+    value = config.get(name)
+    if isinstance(value, dict):
+        value = value.get("content")
+    return value if isinstance(value, str) else None
+
+
+def weight_files(folder: Path) -> list[str]:
+    """The names of the folder's safetensors files, all of them there; raises ``StartupError``."""
+    if (folder / WEIGHTS).is_file():
+        return [WEIGHTS]
+    if (folder / WEIGHTS_INDEX).is_file():
+        return _shards(folder)
+    if any(file.suffix.lower() in PICKLED for file in folder.iterdir()):
+        raise StartupError(
+            f"{folder} has its weights as pickles only, and loading one runs whatever code it "
+            "holds; convert them to safetensors first."
+        )
+    raise StartupError(f"{folder} has neither {WEIGHTS} nor {WEIGHTS_INDEX}.")
+
+
+def _shards(folder: Path) -> list[str]:
+    weight_map = read_object(folder / WEIGHTS_INDEX).get("weight_map")
+    if not isinstance(weight_map, dict) or not weight_map:
+        raise StartupError(f"{folder / WEIGHTS_INDEX}: weight_map is missing or empty.")
+    names = sorted(set(map(str, weight_map.values())))
+    missing = [name for name in names if not (folder / name).is_file()]
+    if missing:
+        raise StartupError(f"{folder} lacks {len(missing)} of its shards, the first: {missing[0]}.")
+    return names
