@@ -6,8 +6,10 @@ import threading
 from typing import Any
 
 import pytest
+from quart.testing.connections import WebsocketResponseError
 from quart.testing.utils import sentinel
 
+from antiphon.requests.json_body import parse_object
 from api.conftest import Bench
 
 CHAT = "/v1/chat/completions"
@@ -178,3 +180,71 @@ async def test_a_dead_engine_is_reported(bench: Bench) -> None:
     refused = await bench.client.post(CHAT, json=HELLO)
     await assert_error(refused, 503, "engine_unavailable")
     assert refused.headers["retry-after"] == "1"
+
+
+@pytest.mark.parametrize("name", ["a\nb", "a\r\nx: y", "a\0", "\u4e2d", "a,b", "x" * 70_000])
+async def test_odd_names_of_ignored_fields_fit_a_header(bench: Bench, name: str) -> None:
+    response = await bench.client.post(CHAT, json={**HELLO, name: 1})
+    assert response.status_code == 200
+    header = response.headers["antiphon-ignored-fields"]
+    assert header.isascii()
+    assert header.isprintable()
+    assert len(header) <= 64 * 9
+
+
+async def test_many_ignored_fields_are_cut(bench: Bench) -> None:
+    body = {**HELLO, **{f"field_{i:03}": i for i in range(50)}}
+    header = (await bench.client.post(CHAT, json=body)).headers["antiphon-ignored-fields"]
+    assert header.split(", ") == [f"field_{i:03}" for i in range(20)]
+
+
+async def test_numbers_that_are_no_token_ids(bench: Bench) -> None:
+    body = {**HELLO, "logit_bias": {"9" * 5000: 1}}
+    await assert_error(
+        await bench.client.post(CHAT, json=body), 400, "invalid_value", f"logit_bias.{'9' * 5000}"
+    )
+
+
+async def test_arguments_that_are_no_json_are_history_like_any_other(bench: Bench) -> None:
+    call = {"id": "c", "type": "function", "function": {"name": "f", "arguments": "[" * 100_000}}
+    history = [{"role": "assistant", "tool_calls": [call]}, *HELLO["messages"]]
+    response = await bench.client.post(CHAT, json={**HELLO, "messages": history})
+    assert response.status_code == 200
+
+
+async def test_more_min_tokens_than_can_come(bench: Bench) -> None:
+    response = await bench.client.post(CHAT, json={**HELLO, "max_tokens": 4, "min_tokens": 5})
+    await assert_error(response, 400, "integer_above_max_value", "min_tokens")
+
+
+async def test_a_large_body_is_parsed_beside_the_loop(
+    bench: Bench, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    threads: list[str] = []
+
+    def watched(body: bytes) -> dict[str, Any]:
+        threads.append(threading.current_thread().name)
+        return parse_object(body)
+
+    monkeypatch.setattr("antiphon.api.body.parse_object", watched)
+    long = {"model": HELLO["model"], "messages": [{"role": "user", "content": "x" * 100_000}]}
+    for body in (HELLO, long):
+        assert (await bench.client.post(CHAT, json=body)).status_code == 200
+    assert threads[0] == threading.main_thread().name
+    assert threads[1] != threads[0]
+
+
+async def test_routes_that_are_still_to_come(bench: Bench) -> None:
+    for path in ("/v1/responses/input_tokens", "/v1/responses/compact"):
+        await assert_error(await bench.client.post(path, json={}), 404, "unknown_url")
+
+
+async def test_an_upgrade_to_a_websocket_is_refused_in_kind(bench: Bench) -> None:
+    for path, status, code in (
+        ("/v1/responses", 405, "method_not_allowed"),
+        ("/nope", 404, "unknown_url"),
+    ):
+        with pytest.raises(WebsocketResponseError) as caught:
+            async with bench.client.websocket(path) as connection:
+                await connection.receive()
+        await assert_error(caught.value.response, status, code)

@@ -98,3 +98,12 @@ def test_the_tenth_stream_is_as_good_as_the_first(client: httpx.Client) -> None:
         assert response.text.endswith("data: [DONE]\n\n")
         bodies.add("".join(part.split('"delta":')[1] for part in response.text.split("\n\n")[1:-3]))
     assert len(bodies) == 1
+
+
+def test_a_prompt_of_megabytes_is_refused_without_being_tokenised(client: httpx.Client) -> None:
+    for path, extra, param in (
+        ("/v1/completions", {"prompt": "x" * 10_000_000}, "prompt"),
+        ("/v1/responses", {"input": "x" * 10_000_000}, "input"),
+    ):
+        error = ask(client, path, **extra).json()["error"]
+        assert (error["code"], error["param"]) == ("context_length_exceeded", param)

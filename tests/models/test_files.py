@@ -108,3 +108,9 @@ def test_everything_else_gets_one_line_that_says_what_to_give(
     with pytest.raises(StartupError, match=words) as refusal:
         resolve(str(make(tmp_path)))
     assert "\n" not in str(refusal.value)
+
+
+@pytest.mark.parametrize("name", ["x" * 5000, "~no-such-user/model", "a\0b"])
+def test_what_cannot_be_a_path_is_refused(name: str) -> None:
+    with pytest.raises(StartupError):
+        resolve(name)

@@ -92,6 +92,7 @@ class EngineRequest:
     id: str
     """``T-<choice>``: for logs and remote engines."""
     group: int
+    """Shared by the siblings of a call, which are submitted one right after another."""
     model: str
     """The served model's id; an engine of a single model ignores it."""
     choice: int = 0

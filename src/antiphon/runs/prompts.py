@@ -17,6 +17,9 @@ from antiphon.runs.catalogue import ServedModel
 
 def completion_prompts(model: ServedModel, request: CompletionRequest) -> list[array[int]]:
     """One prompt per string or list of ids. Raises ``InvalidRequest``."""
+    for prompt in request.prompts:
+        if isinstance(prompt, str):
+            _check_size(model, len(prompt), "prompt")
     return [
         model.prompter.text(prompt, add_special_tokens=request.add_special_tokens)
         if isinstance(prompt, str)
@@ -58,6 +61,22 @@ def unused_settings(model: ServedModel, request: ChatRequest | ResponseRequest) 
     return unused
 
 
+MOST_SHRINKING = 3
+"""Characters that normalisation may make one of (three Hangul letters a syllable: NFC)."""
+
+
+def _check_size(model: ServedModel, characters: int, param: str) -> None:
+    """Refuse without tokenising what cannot fit the context however it is tokenised."""
+    context = model.info.context_length
+    if characters > MOST_SHRINKING * context * model.prompter.longest_token:
+        raise InvalidRequest(
+            f"This prompt has {characters} characters and is longer than the model's context "
+            f"length of {context} tokens allows.",
+            code="context_length_exceeded",
+            param=param,
+        )
+
+
 def _render(
     model: ServedModel,
     request: ChatRequest | ResponseRequest,
@@ -65,6 +84,7 @@ def _render(
     param: str,
     add_generation_prompt: bool,
 ) -> array[int]:
+    _check_size(model, sum(len(message["content"]) for message in messages), param)
     variables: dict[str, Any] = {
         **template_variables(request.effort, request.verbosity),
         **request.chat_template_kwargs,

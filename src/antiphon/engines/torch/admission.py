@@ -71,5 +71,5 @@ def _nothing_to_draw(request: EngineRequest, eos_ids: frozenset[int]) -> str | N
         return "allowed_ids is empty: no token can be drawn"
     stopping = frozenset(request.stop_ids) | (frozenset() if request.ignore_eos else eos_ids)
     if request.min_tokens > 0 and stopping.issuperset(request.allowed_ids):
-        return "allowed_ids holds stop ids only, which min_tokens keeps from being drawn"
+        return "all allowed token ids are stop ids, which min_tokens keeps from being drawn"
     return None
