@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+import asyncio
 import base64
+import json
 from collections.abc import AsyncIterator
 
 import pytest
 from quart import Quart, Response, request
 
+from antiphon.transport.settings import UNREAD_BODY
 from transport.hosting import H1Client, Tracker, quart_app, serving
 
 HEAD_END = b"\r\n\r\n"
@@ -199,3 +202,58 @@ async def test_an_upgrade_with_broken_settings_stays_http1(app: Quart, settings:
         await client.send(get("/hi/down", "Upgrade: h2c", *extra))
         assert (await client.until(HEAD_END)).startswith(b"HTTP/1.1 200 OK\r\n")
         assert await client.until(b"down") == b"down"
+
+
+@pytest.mark.parametrize("asked", [True, False])
+async def test_a_client_that_has_gone_leaves_no_task_behind(app: Quart, asked: bool) -> None:
+    async with serving(app) as listener:
+        async with H1Client.open(listener) as first:
+            await first.send(get("/hi/you"))
+            await first.until(b"you")
+        before = await fewest_tasks()
+        for _ in range(20):
+            async with H1Client.open(listener) as client:
+                if asked:
+                    await client.send(get("/hi/you"))
+                    await client.until(b"you")
+        assert await fewest_tasks() <= before
+
+
+async def fewest_tasks() -> int:
+    """How few tasks are left once what has ended has had its turns to go."""
+    fewest = len(asyncio.all_tasks())
+    for _ in range(200):
+        await asyncio.sleep(0)
+        fewest = min(fewest, len(asyncio.all_tasks()))
+    return fewest
+
+
+@pytest.mark.parametrize(
+    "request_head",
+    [b"nonsense\r\n\r\n", b"GET / HTTP/1.1\r\n\r\n", b"GET /a b HTTP/1.1\r\nHost: x\r\n\r\n"],
+)
+async def test_what_is_no_http_gets_the_error_object(app: Quart, request_head: bytes) -> None:
+    async with serving(app) as listener, H1Client.open(listener) as client:
+        await client.send(request_head)
+        answer = await client.rest()
+        head, _, body = answer.partition(HEAD_END)
+        assert head.startswith(b"HTTP/1.1 400 Bad Request\r\n")
+        assert b"x-request-id: " in head
+        assert json.loads(body)["error"]["type"] == "invalid_request_error"
+
+
+async def test_a_target_without_a_path_is_the_root(app: Quart) -> None:
+    async with serving(app) as listener, H1Client.open(listener) as client:
+        await client.send(get("?x"))
+        assert (await client.until(HEAD_END)).startswith(b"HTTP/1.1 404 Not Found\r\n")
+
+
+@pytest.mark.parametrize(("length", "kept"), [(UNREAD_BODY, True), (UNREAD_BODY + 1, False)])
+async def test_an_early_answer_says_whether_the_connection_is_kept(
+    app: Quart, length: int, kept: bool
+) -> None:
+    async with serving(app) as listener, H1Client.open(listener) as client:
+        await client.send(post("/early", length))
+        head = await client.until(HEAD_END)
+        assert head.startswith(b"HTTP/1.1 400 ")
+        assert (b"connection: close" not in head) is kept
