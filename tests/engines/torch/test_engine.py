@@ -277,7 +277,7 @@ async def test_a_request_without_a_limit_leaves_room_for_the_others(tiny: ModelF
         ({"logit_bias": {96: 1.0}}, "logit_bias"),
         ({"allowed_ids": (96,)}, "allowed_ids"),
         ({"allowed_ids": ()}, "allowed_ids"),
-        ({"allowed_ids": (4,), "stop_ids": (4,), "min_tokens": 1}, "allowed_ids"),
+        ({"allowed_ids": (4,), "stop_ids": (4,), "min_tokens": 1}, "allowed token ids"),
     ],
     ids=str,
 )
