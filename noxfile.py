@@ -6,7 +6,9 @@ them. Environments are reused between runs: the install step is then a quick loo
 
 from __future__ import annotations
 
+import hashlib
 import os
+from pathlib import Path
 
 import nox
 
@@ -16,22 +18,35 @@ nox.options.reuse_existing_virtualenvs = True
 nox.options.sessions = ["lint", "types", "tests"]
 
 PYPROJECT = nox.project.load_toml("pyproject.toml")
+DECIDE_INSTALL = ("pyproject.toml", "statemachines/pyproject.toml", "constraints.txt")
 CODE = ("src", "statemachines", "tests", "benchmarks", "noxfile.py")
 
 
 def install(session: nox.Session, *groups: str) -> None:
-    """Both distributions, editable, with the named dependency groups; torch by constraint."""
+    """Both distributions, editable, with the named dependency groups; torch by constraint.
+
+    Left out when nothing that decides it has changed since the last time: the code itself is
+    linked, and pip needs ten seconds to find out that there is nothing to do.
+    """
+    deciding = b"".join(Path(path).read_bytes() for path in DECIDE_INSTALL)
+    digest = hashlib.sha256(deciding + repr(groups).encode()).hexdigest()
+    stamp = Path(session.virtualenv.location) / "installed.sha256"
+    if stamp.exists() and stamp.read_text() == digest:
+        session.log("The environment is up to date.")
+        return
     session.install(
         "-c", "constraints.txt", "-e", "./statemachines", "-e", ".",
         *nox.project.dependency_groups(PYPROJECT, *groups),
     )  # fmt: skip
+    stamp.write_text(digest)
 
 
 @nox.session
 def serve(session: nox.Session) -> None:
     """Serve a model; without arguments the default one. ``nox -s serve -- --help`` for more."""
     install(session)
-    session.run("antiphon", "serve", *session.posargs)
+    # Longer than the server takes to bring its open streams to an end.
+    session.run("antiphon", "serve", *session.posargs, interrupt_timeout=60, terminate_timeout=10)
 
 
 @nox.session

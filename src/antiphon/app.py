@@ -103,8 +103,9 @@ async def serve_forever(config: Config, say: Callable[[str], None]) -> None:
         config.host, config.port, certfile=config.certfile, keyfile=config.keyfile
     ) as listener:
         load = load_replay if config.engine == "replay" else load_torch
+        say("Loading …")
         try:
-            engine, models = await load(config)
+            engine, models, example = await load(config)
         except EngineStartError as error:
             raise StartupError(str(error)) from None
         service = make_service(
@@ -115,7 +116,7 @@ async def serve_forever(config: Config, say: Callable[[str], None]) -> None:
             ping_s=config.sse_ping_interval,
         )
         async with running(service):
-            for line in greeting(config, models, listener.url):
+            for line in greeting(config, models, example, listener.url):
                 say(line)
             await serve(
                 make_app(service),
@@ -124,7 +125,11 @@ async def serve_forever(config: Config, say: Callable[[str], None]) -> None:
             )
 
 
-async def load_torch(config: Config) -> tuple[EnginePort, list[ServedModel]]:
+Loaded = tuple[EnginePort, list[ServedModel], ServedModel]
+"""An engine, the models it serves, and the one to try first."""
+
+
+async def load_torch(config: Config) -> Loaded:
     """The torch engine with one model under each of its public names."""
     # torch takes seconds to import and a replay server never needs it.
     from antiphon.engines.torch import TorchEngine
@@ -140,13 +145,14 @@ async def load_torch(config: Config) -> tuple[EnginePort, list[ServedModel]]:
     prompter = await to_thread.run_sync(TextPrompter.load, files)
     info = await engine.start()
     created = int(time.time())
-    return engine, [
+    models = [
         ServedModel(id=name, created=created, prompter=prompter, info=info)
         for name in config.served_model_name or (files.name,)
     ]
+    return engine, models, models[0]
 
 
-async def load_replay(config: Config) -> tuple[EnginePort, list[ServedModel]]:
+async def load_replay(config: Config) -> Loaded:
     """The replay engine with one model per recording."""
     recordings = load_recordings(config.fixtures or DEFAULT_FIXTURES)
     try:
@@ -156,7 +162,7 @@ async def load_replay(config: Config) -> tuple[EnginePort, list[ServedModel]]:
     engine = ReplayEngine(recordings, pace=pace)
     info = await engine.start()
     created = int(time.time())
-    return engine, [
+    models = [
         ServedModel(
             id=name,
             created=created,
@@ -165,3 +171,5 @@ async def load_replay(config: Config) -> tuple[EnginePort, list[ServedModel]]:
         )
         for name, recording in recordings.items()
     ]
+    example = next((model for model in models if recordings[model.id].answers), models[0])
+    return engine, models, example

