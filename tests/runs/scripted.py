@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+import json
 from array import array
 from collections.abc import AsyncIterator, Callable, Sequence
-from typing import Literal
+from typing import Any, Literal
 
 from antiphon.engines.frame_builder import FrameBuilder
 from antiphon.engines.port import EngineInfo, EngineRequest, Gauges, StepFrame
@@ -112,3 +113,21 @@ def stream(choices: int = 1, **options: bool) -> Answer:
 def unary(choices: int = 1) -> Answer:
     """A chat body."""
     return chat_answer(stream=False, choices=choices, include_usage=False, logprobs=False)
+
+
+def chunks(run: Run) -> list[dict[str, Any]]:
+    assert run.frames[-1] == b"data: [DONE]\n\n"
+    return [json.loads(frame[6:]) for frame in run.frames[:-1]]
+
+
+def content(run: Run, choice: int = 0) -> str:
+    return "".join(
+        part["delta"].get("content") or ""
+        for chunk in chunks(run)
+        for part in chunk.get("choices", [])
+        if part["index"] == choice
+    )
+
+
+def body(run: Run) -> dict[str, Any]:
+    return run.plan.answer.body(run.logs)

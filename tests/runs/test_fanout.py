@@ -1,10 +1,9 @@
-"""Frames to events to SSE: accept, tokens, stop strings, siblings, failures, leaving clients."""
+"""Frames to events to SSE: accept, tokens, stop strings, siblings, limits, leaving clients."""
 
 from __future__ import annotations
 
 import json
 from array import array
-from collections.abc import Sequence
 from typing import Any
 
 import anyio
@@ -12,36 +11,14 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from antiphon.engines.port import EngineError, Finish, TokenSpelling
-from antiphon.errors import AntiphonError, EngineFailed, InvalidRequest, Unavailable
+from antiphon.engines.port import Finish, TokenSpelling
+from antiphon.errors import InvalidRequest, Unavailable
 from antiphon.prompting.detokenizer import Detokenizer
-from antiphon.runs.answers import Answer, completions_answer
-from antiphon.runs.choice import Choice
+from antiphon.runs.answers import completions_answer
 from antiphon.runs.plan import Sampling, TokenLimit
-from antiphon.runs.run import Run
-from antiphon.runs.subscribers import PING, Subscription
-from responsory.events import Event
-from runs.scripted import Stage, stream, unary
+from runs.scripted import Stage, body, chunks, content, stream, unary
 
 STOP = Finish.STOP
-
-
-def chunks(run: Run) -> list[dict[str, Any]]:
-    assert run.frames[-1] == b"data: [DONE]\n\n"
-    return [json.loads(frame[6:]) for frame in run.frames[:-1]]
-
-
-def content(run: Run, choice: int = 0) -> str:
-    return "".join(
-        part["delta"].get("content") or ""
-        for chunk in chunks(run)
-        for part in chunk.get("choices", [])
-        if part["index"] == choice
-    )
-
-
-def body(run: Run) -> dict[str, Any]:
-    return run.plan.answer.body(run.logs)
 
 
 async def test_the_head_waits_for_the_accept_row_and_not_for_a_token() -> None:
@@ -109,104 +86,6 @@ def test_length_and_stop_ids() -> None:
     run = stage.open(unary())
     stage.step(lambda frame: frame.row(run.choices[0].key, b"a", finish=Finish.LENGTH))
     assert body(run)["choices"][0]["finish_reason"] == "length"
-
-
-@pytest.mark.parametrize(
-    ("code", "status", "told"),
-    [
-        ("context_length_exceeded", 400, "context_length_exceeded"),
-        ("grammar_invalid", 400, "invalid_schema"),
-        ("unsupported", 400, "unsupported_parameter"),
-        ("engine_overloaded", 503, "overloaded"),
-        ("engine_failed", 500, "server_error"),
-        ("anything else", 500, "server_error"),
-    ],
-)
-async def test_a_refusal_before_the_accept_row_is_an_http_error(
-    code: str, status: int, told: str
-) -> None:
-    stage = Stage()
-    run = stage.open()
-    error = EngineError(code=code, message="m")
-    stage.step(lambda frame: frame.row(run.choices[0].key, finish=Finish.ERROR, error=error))
-    with pytest.raises(AntiphonError) as caught:
-        await run.opened()
-    assert (caught.value.status, caught.value.code) == (status, told)
-    assert run.frames == []
-    assert not stage.fanout.has_tail("r1")
-
-
-async def test_one_refused_sibling_refuses_the_call_and_aborts_the_others() -> None:
-    stage = Stage()
-    run = stage.open(stream(2), n=2)
-    first, second = (choice.key for choice in run.choices)
-    error = EngineError(code="engine_overloaded", message="full")
-    stage.step(lambda frame: frame.row(first, cached=0))
-    stage.step(lambda frame: frame.row(second, finish=Finish.ERROR, error=error))
-    with pytest.raises(Unavailable):
-        await run.opened()
-    assert first in stage.engine.aborted
-    assert stage.fanout.running == 0
-
-
-async def test_an_engine_error_after_the_head_ends_the_stream_with_one_error_chunk() -> None:
-    stage = Stage()
-    run = stage.open(stream(2), n=2)
-    stage.accept(run)
-    first, second = (choice.key for choice in run.choices)
-    stage.step(lambda frame: frame.row(first, b"a"))
-    secret = EngineError(code="engine_failed", message="secret detail")
-    stage.step(lambda frame: frame.row(first, finish=Finish.ERROR, error=secret))
-    errors = [chunk for chunk in chunks(run) if "error" in chunk]
-    assert len(errors) == 1
-    assert errors[0]["error"]["code"] == "server_error"
-    assert b"secret" not in b"".join(run.frames)
-    assert second in stage.engine.aborted
-    assert all(choice.ended for choice in run.choices)
-    with pytest.raises(EngineFailed):
-        await run.finished()
-
-
-async def test_a_fault_of_ours_fails_that_run_and_no_other(
-    caplog: pytest.LogCaptureFixture,
-) -> None:
-    stage = Stage()
-    broken, healthy = stage.open(), stage.open(tail="r2")
-    stage.accept(broken)
-    stage.accept(healthy)
-    bad = [TokenSpelling(text="x", data=b"x", logprob=0.0)] * 3  # not one per token
-
-    def rows(frame: Any) -> None:
-        frame.row(broken.choices[0].key, b"a", spelling=bad)
-        frame.row(healthy.choices[0].key, b"b", finish=STOP)
-
-    stage.step(rows)
-    assert "error" in chunks(broken)[-1]
-    assert content(healthy) == "b"
-    assert "failed in step" in caplog.text
-
-
-async def test_the_death_of_the_engine_leaves_no_run_open() -> None:
-    stage = Stage()
-    run, waiting = stage.open(), stage.open(tail="r2")
-    stage.accept(run)
-    await stage.fanout.consume()  # the script is empty: the frames end
-    assert "error" in chunks(run)[-1]
-    with pytest.raises(EngineFailed):
-        await waiting.opened()
-    with pytest.raises(Unavailable) as caught:
-        stage.open(tail="r3")
-    assert caught.value.code == "engine_unavailable"
-
-
-async def test_an_abort_that_nobody_asked_for_means_the_server_stops() -> None:
-    stage = Stage()
-    run = stage.open(unary())
-    stage.accept(run)
-    stage.step(lambda frame: frame.row(run.choices[0].key, finish=Finish.ABORT))
-    with pytest.raises(Unavailable) as caught:
-        await run.finished()
-    assert caught.value.code == "shutting_down"
 
 
 def test_a_client_that_leaves_aborts_every_choice_once() -> None:
@@ -297,122 +176,6 @@ def test_any_grouping_of_the_tokens_gives_the_same_body(text: str, data: st.Data
 
     sizes = data.draw(st.lists(st.integers(0, 7), max_size=12))
     assert played(sizes) == played([])
-
-
-async def test_a_subscription_reads_all_frames_in_whole_and_leaves_once() -> None:
-    stage = Stage()
-    run = stage.open()
-    stage.accept(run)
-    left: list[None] = []
-    reader = Subscription(run, ping_s=0, leave=lambda: left.append(None))
-    first = await anext(reader)
-    key = run.choices[0].key
-    stage.step(lambda frame: frame.row(key, b"a"))
-    stage.step(lambda frame: frame.row(key, b"b", finish=STOP))
-    rest = await anext(reader)  # a reader that lagged gets all it missed in one piece
-    assert first + rest == b"".join(run.frames)
-    with pytest.raises(StopAsyncIteration):
-        await anext(reader)
-    await reader.aclose()
-    assert left == [None]
-
-
-async def test_a_silent_stream_carries_comments() -> None:
-    stage = Stage()
-    run = stage.open()
-    stage.accept(run)
-    reader = Subscription(run, ping_s=1e-6, leave=lambda: None)
-    await anext(reader)
-    assert await anext(reader) == PING
-    assert PING not in run.frames
-
-
-class Breaks:
-    """A projection that works for ``good`` feeds and then raises, whatever it is fed."""
-
-    def __init__(self, good: int) -> None:
-        self._good = good
-        self.ended = False
-
-    def feed(self, choice: int, events: Sequence[Event]) -> list[bytes]:
-        self._good -= 1
-        if self._good < 0:
-            raise ZeroDivisionError("projection")
-        return [b"data: {}\n\n"]
-
-
-@pytest.mark.parametrize("named", [False, True])
-async def test_a_broken_projection_ends_its_stream_by_hand_and_harms_nobody(
-    named: bool, caplog: pytest.LogCaptureFixture
-) -> None:
-    stage = Stage()
-    broken = stage.open(Answer(Breaks(1), lambda logs: {}, named_events=named))
-    healthy = stage.open(tail="r2")
-    stage.accept(broken)
-    stage.accept(healthy)
-
-    def rows(frame: Any) -> None:
-        frame.row(broken.choices[0].key, b"a")
-        frame.row(healthy.choices[0].key, b"b", finish=STOP)
-
-    stage.step(rows)
-    assert content(healthy) == "b"
-    assert broken.frames[-1] == b"data: [DONE]\n\n"
-    assert broken.frames[-2].startswith(b"event: error\n" if named else b'data: {"error"')
-    assert broken.choices[0].key in stage.engine.aborted
-    with pytest.raises(AntiphonError, match="failed to process"):
-        await broken.finished()
-    reader = Subscription(broken, ping_s=0, leave=lambda: None)
-    assert [piece async for piece in reader] == [b"".join(broken.frames)]
-    assert not stage.fanout.has_tail("r1")
-
-
-async def test_a_projection_that_breaks_on_acceptance_still_ends() -> None:
-    stage = Stage()
-    run = stage.open(Answer(Breaks(0), lambda logs: {}))
-    stage.accept(run)
-    await run.opened()
-    assert run.frames[-1] == b"data: [DONE]\n\n"
-
-
-def test_a_segmenter_that_keeps_raising_is_not_asked_again_for_its_last_words(
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
-    def fail(*_: Any) -> None:
-        raise ZeroDivisionError("segmenter")
-
-    stage = Stage()
-    run = stage.open()
-    stage.accept(run)
-    monkeypatch.setattr("responsory.segments.Segmenter.feed", fail)
-    monkeypatch.setattr("responsory.segments.Segmenter.finish", fail)
-    stage.step(lambda frame: frame.row(run.choices[0].key, b"a"))
-    assert "error" in chunks(run)[-1]
-    assert run.logs[0].terminal
-
-
-def test_a_run_that_cannot_even_be_failed_still_ends(monkeypatch: pytest.MonkeyPatch) -> None:
-    def fail(*_: Any, **__: Any) -> None:
-        raise ZeroDivisionError("fail")
-
-    stage = Stage()
-    run = stage.open()
-    stage.accept(run)
-    monkeypatch.setattr(Choice, "fail", fail)
-    monkeypatch.setattr(Choice, "advance", fail)
-    stage.step(lambda frame: frame.row(run.choices[0].key, b"a"))
-    assert run.ended
-    assert "error" in chunks(run)[-1]
-
-
-def test_a_call_refused_in_part_leaves_no_log_open() -> None:
-    stage = Stage()
-    run = stage.open(stream(2), n=2)
-    error = EngineError(code="engine_overloaded", message="full")
-    stage.step(lambda frame: frame.row(run.choices[0].key, cached=0))
-    stage.step(lambda frame: frame.row(run.choices[1].key, finish=Finish.ERROR, error=error))
-    assert run.logs[0].terminal
-    assert len(run.logs[1]) == 0
 
 
 def test_a_late_reader_does_not_free_a_tail_that_is_live_again() -> None:
