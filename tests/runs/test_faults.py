@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import AsyncIterator, Sequence
 from typing import Any
 
 import pytest
 
-from antiphon.engines.port import EngineError, Finish, TokenSpelling
+from antiphon.engines.port import EngineError, Finish, StepFrame, TokenSpelling
 from antiphon.errors import AntiphonError, EngineFailed, Unavailable
 from antiphon.runs.answers import Answer
 from antiphon.runs.choice import Choice
@@ -104,6 +104,24 @@ async def test_the_death_of_the_engine_leaves_no_run_open() -> None:
     with pytest.raises(Unavailable) as caught:
         stage.open(tail="r3")
     assert caught.value.code == "engine_unavailable"
+
+
+async def test_frames_that_end_in_an_error_are_the_death_of_the_engine(
+    monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    async def frames() -> AsyncIterator[StepFrame]:
+        for frame in stage.engine.script:
+            yield frame
+        raise ZeroDivisionError("engine")
+
+    stage = Stage()
+    run = stage.open()
+    stage.accept(run)
+    monkeypatch.setattr(stage.engine, "frames", frames)
+    await stage.fanout.consume()
+    assert stage.fanout.engine_gone
+    assert "error" in chunks(run)[-1]
+    assert "ended in an error" in caplog.text
 
 
 async def test_an_abort_that_nobody_asked_for_means_the_server_stops() -> None:

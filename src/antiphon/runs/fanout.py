@@ -104,6 +104,8 @@ class Fanout:
         try:
             async for frame in self._engine.frames():
                 self.step(frame)
+        except Exception:
+            log.exception("the frames of the engine ended in an error")
         finally:
             self._engine_gone = True
             for run in {id(run): run for run, _ in self._open.values()}.values():
