@@ -2,7 +2,7 @@
 
 Chat messages and Responses items lead to the same list, so that a conversation gives the same
 prompt on both endpoints. A message is a dict with ``role`` and ``content`` (a string), and where
-they apply ``name``, ``tool_calls``, ``tool_call_id`` and ``reasoning_content``.
+they apply ``name``, ``phase``, ``tool_calls``, ``tool_call_id`` and ``reasoning_content``.
 """
 
 from __future__ import annotations
@@ -60,7 +60,10 @@ def response_messages(request: ResponseRequest) -> list[Message]:
 def _append_item(history: list[Message], item: InputItem) -> None:
     match item:
         case InputMessage():
-            history.append({"role": _ROLES.get(item.role, item.role), "content": _text(item)})
+            message: Message = {"role": _ROLES.get(item.role, item.role), "content": _text(item)}
+            if item.phase is not None:
+                message["phase"] = item.phase
+            history.append(message)
         case FunctionCallItem():
             if not history or history[-1]["role"] != "assistant":
                 history.append({"role": "assistant", "content": ""})
