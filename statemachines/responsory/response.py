@@ -61,8 +61,19 @@ class Response:
 
         Raises IllegalTransition before anything changes.
         """
-        events = self.decide(command)
-        self._move(events)
+        # ``decide`` and ``_move`` are written out: this is run once for every token.
+        try:
+            handler = self._row[type(command)]
+        except KeyError:
+            raise self._refusal(command) from None
+        extended = self._extended
+        events = handler(extended, command)
+        state = extended.state
+        for event in events:
+            MOVES[type(event)](extended, event)
+        extended.seq += len(events)
+        if extended.state is not state:
+            self._row = ROWS[extended.state]
         return events
 
     def decide(self, command: Command) -> list[Event]:

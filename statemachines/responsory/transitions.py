@@ -142,7 +142,8 @@ refuse(EVERY - QUEUED, Start)
 
 @on(IN_TEXT, Text)
 def text_goes_on(m: ExtendedState, command: Text) -> list[Event]:
-    if command.phase != m.phase:
+    phase = command.phase
+    if phase is not m.phase and phase != m.phase:  # the first test is the cheap one
         return text_opens_message(m, command)
     if not command.text and not command.logprobs:
         return []

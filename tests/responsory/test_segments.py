@@ -9,8 +9,8 @@ import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
 
-from responsory.commands import Reasoning, Text
-from responsory.segments import PLAIN, Piece, Segmenter, Spec
+from responsory.commands import Text
+from responsory.segments import PLAIN, Piece, Segmenter
 from responsory.testing.strategies import splits
 from responsory.values import Logprob
 
@@ -178,14 +178,6 @@ def test_a_token_that_is_not_shown_has_no_extent() -> None:
 def test_an_empty_stop_string_is_refused() -> None:
     with pytest.raises(ValueError, match="cannot be empty"):
         Segmenter(stop=["a", ""])
-
-
-def test_a_spec_is_what_the_segmenter_does() -> None:
-    assert Spec(Text) == PLAIN
-    assert Segmenter(Spec(Text)).feed([Piece("<think>a")]) == [Text("<think>a")]
-    for other in ("plain", Reasoning, None):
-        with pytest.raises(ValueError, match="unmarked"):
-            Spec(other)  # type: ignore[arg-type]  # the point of the test
 
 
 # --- every cut ----------------------------------------------------------------------------------

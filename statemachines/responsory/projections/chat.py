@@ -19,11 +19,8 @@ if TYPE_CHECKING:
 
 ROLE = '{"role":"assistant","content":"","reasoning_content":null}'
 EMPTY = '{"reasoning_content":null}'
-
-
-def null_logprobs(asked: bool) -> str:
-    """The key as it is on every chunk without content, when the request asked for logprobs."""
-    return ',"logprobs":null' if asked else ""
+OPEN = ',"finish_reason":null}]'
+"""The end of a choice that goes on."""
 
 
 class ChatStream:
@@ -45,8 +42,6 @@ class ChatStream:
             public_id=ids.chat_id,
         )
         self._logprobs = logprobs
-        self._null = null_logprobs(logprobs)
-        self._open_end = f',"finish_reason":null}}]{self._call.chunk_end}'
         self._choices: dict[int, _Choice] = {}
 
     @property
@@ -55,78 +50,90 @@ class ChatStream:
 
     def feed(self, choice: int, events: Sequence[ev.Event]) -> list[bytes]:
         """Whole frames, in order, for these events of one choice."""
-        self._call.check(choice)
-        if choice not in self._choices:
+        state = self._choices.get(choice)
+        if state is None:
+            self._call.check(choice)
             check_begin(events)
         frames: list[bytes] = []
+        if self._call.ended:
+            return frames
         for event in events:
-            if self._call.ended:
-                break
-            render = DELTAS.get(type(event))
-            if render is not None:
-                state = self._choices[choice]
-                delta = render(state, event)
-                if delta:
-                    frames.append(f"{state.head}{delta}{self._open_end}".encode())
+            kind = type(event)
+            if state is not None and kind in CHUNKS:
+                frame = CHUNKS[kind](state, event)
+                if frame:
+                    frames.append(frame.encode())
             elif isinstance(event, ev.Created):
-                frames += self._created(choice, event)
-            elif isinstance(event, ev.Completed | ev.Incomplete):
-                frames.append(self._finish(self._choices[choice], event))
-                frames += self._call.end(choice, event)
-            elif isinstance(event, ev.Cancelled):
-                frames += self._call.end(choice, event)
-            elif isinstance(event, ev.Failed):
-                frames += self._call.fail(event)
+                state, roles = self._created(choice, event)
+                frames += roles
+            elif kind in ev.ENDINGS:
+                frames += self._ended(choice, event)
+                break
         return frames
 
-    def _created(self, choice: int, event: ev.Created) -> list[bytes]:
-        head = self._call.head(event)
+    def _created(self, choice: int, event: ev.Created) -> tuple[_Choice, list[bytes]]:
+        """The choice, and the role chunks of all choices if it is the first one."""
+        head, end = self._call.head(event), self._call.chunk_end
         first = not self._choices
-        self._choices[choice] = _Choice(event.id, choice, head, self._logprobs)
+        state = _Choice(event.id, choice, head, end, logprobs=self._logprobs)
+        self._choices[choice] = state
         if not first:
-            return []
-        end = f"{self._null}{self._open_end}"
-        return [
-            f'{head}{{"index":{index},"delta":{ROLE}{end}'.encode()
-            for index in range(self._call.count)
+            return state, []
+        rest = f'"delta":{ROLE}{state.null}{OPEN}{end}'
+        return state, [
+            f'{head}{{"index":{index},{rest}'.encode() for index in range(self._call.count)
         ]
 
-    def _finish(self, state: _Choice, event: ev.Completed | ev.Incomplete) -> bytes:
-        reason = state.finish_reason(event)
-        end = f',"finish_reason":"{reason}","stop_reason":{dumps(event.stop)}}}]'
-        return f"{state.head}{EMPTY}{self._null}{end}{self._call.chunk_end}".encode()
+    def _ended(self, choice: int, event: ev.Event) -> list[bytes]:
+        if isinstance(event, ev.Completed | ev.Incomplete):
+            finish = self._choices[choice].finish(event)
+            return [finish.encode(), *self._call.end(choice, event)]
+        if isinstance(event, ev.Cancelled):
+            return self._call.end(choice, event)
+        return self._call.fail(event) if isinstance(event, ev.Failed) else []
 
 
 class _Choice:
-    """One choice: the start of its chunks and its calls."""
+    """One choice: what its chunks begin and end with, and its calls."""
 
-    __slots__ = ("_id", "_index", "_key", "_logprobs", "_null", "calls", "head")
+    __slots__ = ("_content", "_content_end", "_end", "_head", "_id", "_index", "_key", "_logprobs",
+                 "calls", "null")  # fmt: skip
 
-    def __init__(self, tail: str, index: int, head: str, logprobs: bool) -> None:
+    def __init__(self, tail: str, index: int, head: str, end: str, *, logprobs: bool) -> None:
         self._id = tail
         self._index = index
-        self.head = f'{head}{{"index":{index},"delta":'
         self._logprobs = logprobs
-        self._null = null_logprobs(logprobs)
+        self.null = ',"logprobs":null' if logprobs else ""
+        """The key as it is on every chunk without content, when the request asked for logprobs."""
+        self._head = f'{head}{{"index":{index},"delta":'
+        self._end = end
+        self._content = f'{self._head}{{"content":'
+        self._content_end = f',"reasoning_content":null}}{OPEN}{end}'
         self.calls = 0
         self._key = ""
         """``function`` or ``custom``, of the open call."""
+
+    def finish(self, event: ev.Completed | ev.Incomplete) -> str:
+        reason = self.finish_reason(event)
+        end = f',"finish_reason":"{reason}","stop_reason":{dumps(event.stop)}}}]'
+        return f"{self._head}{EMPTY}{self.null}{end}{self._end}"
 
     def finish_reason(self, event: ev.Completed | ev.Incomplete) -> str:
         reason = finish_reason(event)
         return "tool_calls" if reason == "stop" and self.calls else reason
 
     def text(self, event: ev.TextDelta) -> str:
-        logprobs = ""
-        if self._logprobs:
-            logprobs = f',"logprobs":{dumps(chat_logprobs(event.logprobs))}'
-        return f'{{"content":{quote(event.text)},"reasoning_content":null}}{logprobs}'
+        if not self._logprobs:
+            return f"{self._content}{quote(event.text)}{self._content_end}"
+        logprobs = f',"logprobs":{dumps(chat_logprobs(event.logprobs))}'
+        delta = f'{{"content":{quote(event.text)},"reasoning_content":null}}'
+        return f"{self._head}{delta}{logprobs}{OPEN}{self._end}"
 
     def refusal(self, event: ev.RefusalDelta) -> str:
-        return f'{{"refusal":{quote(event.text)},"reasoning_content":null}}{self._null}'
+        return self._chunk(f'{{"refusal":{quote(event.text)},"reasoning_content":null}}')
 
     def reasoning(self, event: ev.ReasoningDelta) -> str:
-        return f'{{"reasoning_content":{quote(event.text)}}}{self._null}'
+        return self._chunk(f'{{"reasoning_content":{quote(event.text)}}}')
 
     def item(self, event: ev.ItemAdded) -> str:
         """A call's first fragment; nothing for other items."""
@@ -146,7 +153,10 @@ class _Choice:
         return self._call(f'{{"index":{self.calls - 1},{piece}}}')
 
     def _call(self, call: str) -> str:
-        return f'{{"tool_calls":[{call}],"reasoning_content":null}}{self._null}'
+        return self._chunk(f'{{"tool_calls":[{call}],"reasoning_content":null}}')
+
+    def _chunk(self, delta: str) -> str:
+        return f"{self._head}{delta}{self.null}{OPEN}{self._end}"
 
 
 def chat_call(event: ev.ItemAdded, tail: str, choice: int, call: int, text: str) -> dict[str, Any]:
@@ -161,7 +171,7 @@ def chat_call(event: ev.ItemAdded, tail: str, choice: int, call: int, text: str)
     }
 
 
-DELTAS: dict[type[ev.Event], Callable[[_Choice, Any], str]] = {
+CHUNKS: dict[type[ev.Event], Callable[[_Choice, Any], str]] = {
     ev.TextDelta: _Choice.text,
     ev.RefusalDelta: _Choice.refusal,
     ev.ReasoningDelta: _Choice.reasoning,

@@ -24,6 +24,7 @@ REASONING: dict[str, str] = {
     "openai": "response.reasoning_text",
     "openresponses": "response.reasoning",
 }
+PLAIN_END = ',"logprobs":[]}\n\n'
 PART_EVENTS = {"output_text": "response.output_text", "refusal": "response.refusal"}
 CALL_EVENTS = {
     "function_call": "response.function_call_arguments",
@@ -39,6 +40,8 @@ class ResponsesStream:
         if profile not in REASONING:
             raise ValueError(f"no wire profile `{profile}`; known: {', '.join(REASONING)}")
         self.ended = False
+        self._live = False
+        """It began, and has not ended."""
         self._part_events = PART_EVENTS | {"reasoning_text": REASONING[profile]}
         self._resource = Resource()
         self._echo = ""
@@ -51,21 +54,27 @@ class ResponsesStream:
 
     def feed(self, choice: int, events: Sequence[ev.Event]) -> list[bytes]:
         """Whole frames, in order. ``choice`` is always 0: a response has one answer."""
+        if len(events) == 1 and choice == 0:
+            event = events[0]
+            if type(event) is ev.TextDelta and self._live and not event.logprobs:
+                # Nearly every feed is this one, so it is written out.
+                delta = f"{self._head}{event.seq}{self._middle}{quote(event.text)}{PLAIN_END}"
+                return [delta.encode()]
+        return self._feed(choice, events)
+
+    def _feed(self, choice: int, events: Sequence[ev.Event]) -> list[bytes]:
         if choice != 0:
             raise ValueError(f"a Responses stream has no choice {choice}")
-        if self.ended:
-            return []
-        if self._resource.status is None:
+        if not self._live:
+            if self.ended:
+                return []
             check_begin(events)
         frames = []
         for event in events:
-            kind = type(event)
-            render = RENDER.get(kind)
-            if render is not None:
-                frames.append(render(self, event).encode())
-            else:
-                self._resource.apply(event)
-            if kind in ev.ENDINGS:
+            frame = RENDER[type(event)](self, event)
+            if frame:
+                frames.append(frame.encode())
+            if not self._live:
                 self.ended = True
                 frames.append(DONE)
                 break
@@ -84,9 +93,8 @@ class ResponsesStream:
         return f"{self._head}{event.seq}{self._middle}{quote(event.text)}}}\n\n"
 
     def text_delta(self, event: ev.TextDelta) -> str:
-        logprobs = dumps(entries(event.logprobs)) if event.logprobs else "[]"
-        text = quote(event.text)
-        return f'{self._head}{event.seq}{self._middle}{text},"logprobs":{logprobs}}}\n\n'
+        end = f',"logprobs":{dumps(entries(event.logprobs))}}}\n\n' if event.logprobs else PLAIN_END
+        return f"{self._head}{event.seq}{self._middle}{quote(event.text)}{end}"
 
     # --- the rest -------------------------------------------------------------------------------
 
@@ -104,6 +112,7 @@ class ResponsesStream:
         (a number that JSON does not have, a lone surrogate)."""
         echo = f",{dumps(event.echo)[1:-1]}" if event.echo else ""
         f"{event.id}{echo}".encode()
+        self._live = True
         self._resource.apply(event)
         self._echo = echo
         return self._snapshot("response.created", event)
@@ -111,6 +120,16 @@ class ResponsesStream:
     def status(self, event: ev.Event) -> str:
         self._resource.apply(event)
         return self._snapshot(f"response.{event.kind}", event)
+
+    def ending(self, event: ev.Completed | ev.Incomplete | ev.Failed) -> str:
+        self._live = False
+        return self.status(event)
+
+    def cancelled(self, event: ev.Cancelled) -> str:
+        """It has no frame."""
+        self._live = False
+        self._resource.apply(event)
+        return ""
 
     def item_added(self, event: ev.ItemAdded) -> str:
         self._resource.apply(event)
@@ -185,8 +204,9 @@ RENDER: dict[type[ev.Event], Callable[[ResponsesStream, Any], str]] = {
     ev.PartDone: ResponsesStream.part_done,
     ev.InputDone: ResponsesStream.input_done,
     ev.ItemDone: ResponsesStream.item_done,
-    ev.Completed: ResponsesStream.status,
-    ev.Incomplete: ResponsesStream.status,
+    ev.Completed: ResponsesStream.ending,
+    ev.Incomplete: ResponsesStream.ending,
     ev.Errored: ResponsesStream.errored,
-    ev.Failed: ResponsesStream.status,
+    ev.Failed: ResponsesStream.ending,
+    ev.Cancelled: ResponsesStream.cancelled,
 }

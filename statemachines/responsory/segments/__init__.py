@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from responsory.segments.formats import PLAIN, Spec
-from responsory.segments.machine import Segment, Segmenter
+from responsory.segments.formats import FORMATS, PLAIN, Mode, Spec
+from responsory.segments.machine import Segmenter
 from responsory.segments.pieces import Piece
+from responsory.segments.shown import Segment
 
-__all__ = ["PLAIN", "Piece", "Segment", "Segmenter", "Spec"]
+__all__ = ["FORMATS", "PLAIN", "Mode", "Piece", "Segment", "Segmenter", "Spec"]

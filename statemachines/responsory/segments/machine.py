@@ -1,102 +1,203 @@
 """The segmenter: pieces of raw text in, commands out.
 
 Invariant under chunking: any split of the same text gives the same concatenated segments. Append-
-only: nothing is emitted that later text could contradict. Each feed gives at most one Text, so one
-engine step makes one delta.
+only: nothing is emitted that later text could contradict. Text of one kind that one feed makes
+certain is one segment, so one engine step makes one delta of an item.
 
-A token belongs to the character at which it begins, and its logprob goes out with that character:
-a token cut by a stop string keeps its logprob if any of its text is visible, held text holds its
-logprobs, and a token without text of its own (one inside a character) rides on the next text. A
-token after which no text comes at all was never visible: its logprob is not emitted.
+The way of the text: ``markup`` cuts it into regions and drops the markers; text of the answer goes
+through the stop strings (``stops``); ``tokens`` keeps the count and the logprobs in step with what
+is shown. Most text needs none of this: where nothing is held, no marker can begin in it and no stop
+string is looked for, a piece is its own segment.
 """
 
 from __future__ import annotations
 
-from collections import deque
-from typing import TYPE_CHECKING, TypeAlias
+from typing import TYPE_CHECKING
 
-from responsory.commands import CallClosed, CallInput, CallOpened, Reasoning, Refusal, Text
+from responsory.commands import Reasoning, Text
 from responsory.segments.formats import PLAIN, Spec
-from responsory.segments.pieces import Aligner, Piece
+from responsory.segments.markup import Region, Scanner
+from responsory.segments.pieces import Aligner, Piece, is_whole_token
+from responsory.segments.shown import Segment, Shown
 from responsory.segments.stops import StopMatcher
+from responsory.segments.tokens import TokenCount, VisibleLogprobs
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Sequence
+    from collections.abc import Sequence
 
-    from responsory.values import Logprob
-
-Segment: TypeAlias = Text | Refusal | Reasoning | CallOpened | CallInput | CallClosed
+    from responsory.segments.formats.spec import Channel
 
 
 class Segmenter:
     """One response's raw text, read by the rules of ``spec``.
 
-    ``stop``: stop strings, matched in the answer; ``include_stop`` leaves the matched one in it.
-    After a hit everything further is ignored, and the engine's request should be aborted.
+    ``stop``: stop strings, matched in the answer alone, never across a reasoning item;
+    ``include_stop`` leaves the matched one in it. After a hit everything further is ignored, and
+    the engine's request should be aborted. ``reasoning`` False leaves reasoning out of the
+    segments; it counts all the same.
 
     ``output_tokens`` counts ids, up to and including the token that completes a match; where a
     piece of several ids does not show their borders (by one logprob per id), all its ids count.
+    ``reasoning_tokens`` are those between the markers (see ``TokenCount``); what is held is not
+    counted there before it is certain.
     """
 
-    __slots__ = (
-        "_aligner",
-        "_matcher",
-        "_unmarked",
-        "_waiting",
-        "output_tokens",
-        "reasoning_tokens",
-    )
+    __slots__ = ("_aligner", "_at_a_glance", "_count", "_end", "_glanced", "_logprobs", "_matcher",
+                 "_quiet", "_reasoning", "_scanner", "_starts")  # fmt: skip
 
     def __init__(
-        self, spec: Spec = PLAIN, *, stop: Sequence[str] = (), include_stop: bool = False
+        self,
+        spec: Spec = PLAIN,
+        *,
+        stop: Sequence[str] = (),
+        include_stop: bool = False,
+        reasoning: bool = True,
     ) -> None:
-        self._unmarked = spec.unmarked
-        self.output_tokens = 0
-        self.reasoning_tokens = 0
+        self._scanner = Scanner(spec)
         self._matcher = StopMatcher(stop, include=include_stop)
         self._aligner = Aligner()
-        self._waiting: deque[tuple[int, Logprob]] = deque()
-        """(first character, logprob) of tokens whose first character is not out yet."""
+        self._count = TokenCount()
+        self._logprobs = VisibleLogprobs()
+        self._reasoning = reasoning
+        self._at_a_glance: Channel | None = None
+        """What a piece without logprobs becomes at a glance; None while it must be looked at."""
+        self._quiet = False
+        """Nothing is held or pending, but for the start of a stop string."""
+        self._glanced = 0
+        """Tokens read at a glance that are not in the count yet."""
+        self._starts: tuple[str, ...] = ()
+        self._end = 0
+        """Where the next piece begins in the raw text. What is read at a glance is left out: its
+        place is compared with nothing."""
+        self._rest()
 
     @property
     def stop(self) -> str | None:
         """The stop string that was matched."""
         return self._matcher.hit
 
-    def feed(self, pieces: Iterable[Piece]) -> list[Segment]:
+    @property
+    def output_tokens(self) -> int:
+        return self._count.output + self._glanced
+
+    @property
+    def reasoning_tokens(self) -> int:
+        reasoning = self._scanner.mode.channel is Reasoning
+        return self._count.reasoning + (self._glanced if reasoning else 0)
+
+    def feed(self, pieces: Sequence[Piece]) -> list[Segment]:
         """The segments that one engine step makes certain."""
-        return self._segments("".join([self._take(piece) for piece in pieces]))
+        channel = self._at_a_glance
+        if channel is not None and len(pieces) == 1:
+            piece = pieces[0]
+            text = piece.text
+            if text and not piece.logprobs:
+                for start in self._starts:
+                    if start in text:
+                        break
+                else:
+                    if not self._starts or not text[-1].isspace():
+                        self._glanced += len(piece.ids)
+                        return [channel(text)]
+        if self._quiet and pieces and self._is_clean(pieces):
+            return self._pass(pieces)
+        return self._read(pieces)
 
     def finish(self) -> list[Segment]:
         """The segments of what was held: the text has ended."""
-        segments = self._segments(self._matcher.flush())
-        self._waiting.clear()
-        return segments
+        shown = Shown()
+        for region in self._scanner.flush():
+            self._show(region, shown)
+        if not self.stop:
+            self._answer(self._matcher.flush(), shown)
+        self._logprobs.clear()
+        self._count.flush(self._scanner.mode.channel)
+        return shown.segments()
 
-    def _take(self, piece: Piece) -> str:
-        """Match and count one piece; the text that it makes visible."""
-        matcher = self._matcher
-        if matcher.hit_end >= 0:
-            return ""
-        if not piece.logprobs:
-            self.output_tokens += len(piece.ids)
-            return matcher.feed(piece.text)
-        origin = matcher.end
-        starts = [origin + at for at in self._aligner.starts(piece.text, piece.logprobs)]
-        self._waiting.extend(zip(starts, piece.logprobs, strict=True))
-        visible = matcher.feed(piece.text)
-        if matcher.hit_end >= 0 and len(starts) == len(piece.ids):
-            self.output_tokens += sum(start < matcher.hit_end for start in starts)
-        else:
-            self.output_tokens += len(piece.ids)
-        return visible
+    def _is_clean(self, pieces: Sequence[Piece]) -> bool:
+        """Whether all of the step is text of the mode, and no token of it is left over."""
+        text = "".join([piece.text for piece in pieces])
+        if not pieces[-1].text or any(start in text for start in self._starts):
+            return False
+        if self._starts and text[-1].isspace():
+            return False
+        asked = [piece for piece in pieces if piece.logprobs]
+        return not asked or (not self._matcher.stops and all(map(is_whole_token, asked)))
 
-    def _segments(self, visible: str) -> list[Segment]:
-        if not visible:
+    def _pass(self, pieces: Sequence[Piece]) -> list[Segment]:
+        """The segment of a clean step."""
+        channel, matcher = self._scanner.mode.channel, self._matcher
+        logprobs = tuple([entry for piece in pieces for entry in piece.logprobs])
+        texts = []
+        for piece in pieces:
+            self._glanced += len(piece.ids)
+            texts.append(matcher.feed(piece.text) if channel is Text else piece.text)
+            if matcher.hit is not None:
+                self._rest()
+                break
+        text = "".join(texts)
+        if not text or (channel is Reasoning and not self._reasoning):
             return []
-        if not self._waiting:
-            return [self._unmarked(visible)]
-        logprobs = []
-        while self._waiting and self._waiting[0][0] < self._matcher.released:
-            logprobs.append(self._waiting.popleft()[1])
-        return [self._unmarked(visible, tuple(logprobs))]
+        return [Text(text, logprobs) if channel is Text else Reasoning(text)]
+
+    def _rest(self) -> None:
+        """See whether the next piece can be read at a glance, and if so as what."""
+        mode = self._scanner.mode
+        self._quiet = (
+            self._matcher.hit is None
+            and self._scanner.idle
+            and not self._logprobs
+            and not self._count.pending
+        )
+        glance = self._quiet and not self._matcher.stops
+        if mode.channel is Reasoning and not self._reasoning:
+            glance = False
+        self._at_a_glance = mode.channel if glance else None
+        self._starts = mode.starts
+
+    def _read(self, pieces: Sequence[Piece]) -> list[Segment]:
+        if self._glanced:
+            self._count.pass_by(self._scanner.mode.channel, self._glanced)
+            self._glanced = 0
+        shown = Shown()
+        for piece in pieces:
+            if self.stop is not None:
+                break
+            self._take(piece)
+            for region in self._scanner.feed(piece.text):
+                self._show(region, shown)
+        self._rest()
+        return shown.segments()
+
+    def _take(self, piece: Piece) -> None:
+        """Note where the piece's tokens begin and end."""
+        start, self._end = self._end, self._end + len(piece.text)
+        if not piece.logprobs:
+            self._count.add(start, self._end, len(piece.ids))
+            return
+        extents = self._aligner.extents(piece, start)
+        self._logprobs.add(extents)
+        if len(extents) != len(piece.ids):
+            self._count.add(start, self._end, len(piece.ids))
+            return
+        for begin, end, _ in extents:
+            self._count.add(begin, end, 1)
+
+    def _show(self, region: Region, shown: Shown) -> None:
+        matcher = self._matcher
+        if self.stop is None:
+            origin = matcher.end
+            self._logprobs.settle(region, origin)
+            if region.channel is Text:
+                self._answer(matcher.feed(region.text), shown)
+                if matcher.hit is not None:
+                    self._count.cut(region.start + matcher.hit_end - origin)
+            elif region.text and self._reasoning:
+                # What was held of the answer comes before, and ends an item.
+                self._answer(matcher.flush(), shown)
+                shown.add(Reasoning, region.text)
+        self._count.settle(region)
+
+    def _answer(self, text: str, shown: Shown) -> None:
+        if text:
+            shown.add(Text, text, self._logprobs.take(self._matcher.released))

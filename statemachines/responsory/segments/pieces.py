@@ -8,8 +8,6 @@ from typing import TYPE_CHECKING
 from responsory.immutable import immutable
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
-
     from responsory.values import Logprob
 
 
@@ -25,8 +23,15 @@ class Piece:
     logprobs: tuple[Logprob, ...] = ()
 
 
+def is_whole_token(piece: Piece) -> bool:
+    """Whether the piece is one token, and its logprob spells the whole of its text."""
+    return (
+        len(piece.ids) == len(piece.logprobs) == 1 and piece.logprobs[0].data == piece.text.encode()
+    )
+
+
 class Aligner:
-    """Finds the character at which each token of a piece begins.
+    """Finds the characters of each token of a piece.
 
     The bytes of the tokens spell the text, so decoding them tells how far each one reaches. A token
     whose bytes are not the text at its place (a special token that is not shown) has no extent.
@@ -37,15 +42,17 @@ class Aligner:
     def __init__(self) -> None:
         self._decoder = codecs.getincrementaldecoder("utf-8")("replace")
 
-    def starts(self, text: str, logprobs: Sequence[Logprob]) -> list[int]:
-        """One offset in characters per token, never decreasing, at most ``len(text)``."""
-        at = 0
-        starts = []
-        for entry in logprobs:
-            starts.append(at)
+    def extents(self, piece: Piece, origin: int) -> list[tuple[int, int, Logprob]]:
+        """(start, end, logprob) of each token, in characters, where the piece's text begins at
+        ``origin``. Ends never decrease, and none is past the piece's own."""
+        text, at = piece.text, 0
+        extents = []
+        for entry in piece.logprobs:
+            start = at
             spelled = self._decoder.decode(entry.data)
             if text.startswith(spelled, at):
                 at += len(spelled)
             else:
                 self._decoder.reset()
-        return starts
+            extents.append((origin + start, origin + at, entry))
+        return extents

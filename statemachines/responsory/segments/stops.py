@@ -20,14 +20,15 @@ class StopMatcher:
     ``include`` the match itself is given out too, and then nothing needs to be held.
     """
 
-    __slots__ = ("_include", "_live", "_longest", "_prefixes", "_stops", "end", "hit", "hit_end",
-                 "released")  # fmt: skip
+    __slots__ = ("_include", "_live", "_longest", "_prefixes", "_starts", "end", "hit", "hit_end",
+                 "released", "stops")  # fmt: skip
 
     def __init__(self, stops: Sequence[str], *, include: bool) -> None:
         if not all(stops):
             raise ValueError("a stop string cannot be empty")
-        self._stops = tuple(stops)
+        self.stops = tuple(stops)
         self._include = include
+        self._starts = tuple({stop[0] for stop in stops})
         self._prefixes = frozenset(stop[:k] for stop in stops for k in range(1, len(stop)))
         self._longest = max(map(len, self._prefixes), default=0)
         self._live = ""
@@ -40,14 +41,14 @@ class StopMatcher:
         """The text that is released by ``text``; nothing any more after a hit."""
         if self.hit_end >= 0 or not text:
             return ""
-        if not self._stops:
+        if not self._live and not any(start in text for start in self._starts):
             self.end += len(text)
             self.released = self.end
             return text
         origin = self.end - len(self._live)
         window = self._live + text
         self.end += len(text)
-        found = [(window.find(stop), stop) for stop in self._stops]
+        found = [(window.find(stop), stop) for stop in self.stops]
         hits = [(start + len(stop), start, stop) for start, stop in found if start >= 0]
         if hits:
             end, start, self.hit = min(hits)

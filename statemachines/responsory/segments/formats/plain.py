@@ -3,6 +3,6 @@
 from __future__ import annotations
 
 from responsory.commands import Text
-from responsory.segments.formats.spec import Spec
+from responsory.segments.formats.spec import Mode, Spec
 
-PLAIN = Spec(unmarked=Text)
+PLAIN = Spec({"answer": Mode(Text)}, "answer")
