@@ -26,7 +26,7 @@ from antiphon.api.service import Service
 from antiphon.config import DEFAULT_FIXTURES, Config
 from antiphon.engines.pace import Pace
 from antiphon.engines.port import EnginePort, EngineStartError
-from antiphon.engines.recording import load_recordings
+from antiphon.engines.recording import Recording, load_recordings
 from antiphon.engines.replay import ReplayEngine
 from antiphon.errors import StartupError
 from antiphon.greeting import greeting
@@ -37,6 +37,7 @@ from antiphon.runs.fanout import Fanout
 from antiphon.transport.listener import bind
 from antiphon.transport.quart_host import AntiphonHTTPConnection
 from antiphon.transport.worker import serve
+from responsory.segments import FORMATS, Spec
 
 MAX_BODY = 16 * 1024 * 1024
 
@@ -168,8 +169,20 @@ async def load_replay(config: Config) -> Loaded:
             created=created,
             prompter=ReplayPrompter(recording.prompt_tokens, recording.tokenizer),
             info=info,
+            format=_format(recording),
         )
         for name, recording in recordings.items()
     ]
     example = next((model for model in models if recordings[model.id].answers), models[0])
     return engine, models, example
+
+
+def _format(recording: Recording) -> Spec:
+    """How its family marks reasoning. Raises ``StartupError`` for a family that is not known."""
+    try:
+        return FORMATS[recording.family]
+    except KeyError:
+        known = ", ".join(FORMATS)
+        raise StartupError(
+            f"{recording.name}: no family `{recording.family}` is known; known: {known}"
+        ) from None

@@ -15,6 +15,7 @@ from antiphon.engines.recording import load_recordings
 from antiphon.engines.replay import ReplayEngine
 from antiphon.prompting.prompter import ReplayPrompter
 from antiphon.runs.catalogue import ServedModel
+from responsory.segments import FORMATS
 
 FIXTURES = Path(__file__).parents[2] / "fixtures"
 CREATED = 1_764_500_000
@@ -38,6 +39,7 @@ async def benches(*keys: str, strict: bool = False) -> AsyncIterator[Bench]:
             created=CREATED,
             prompter=ReplayPrompter(recording.prompt_tokens, recording.tokenizer),
             info=info,
+            format=FORMATS[recording.family],
         )
         for name, recording in recordings.items()
     ]

@@ -39,8 +39,10 @@ def fold_chat(data: bytes) -> list[dict[str, Any]]:
     for chunk in chunks(data):
         for part in chunk.get("choices", ()):
             choice = choices.setdefault(
-                part["index"], {"content": "", "finish_reason": None, "tokens": []}
+                part["index"],
+                {"content": "", "reasoning": "", "finish_reason": None, "tokens": []},
             )
+            choice["reasoning"] += part["delta"].get("reasoning_content") or ""
             choice["content"] += part["delta"].get("content") or ""
             choice["finish_reason"] = part["finish_reason"] or choice["finish_reason"]
             logprobs = part.get("logprobs") or {"content": []}

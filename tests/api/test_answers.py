@@ -6,13 +6,16 @@ from typing import Any
 
 import pytest
 
+from antiphon.engines.port import Finish
+from antiphon.engines.recording import load_recordings
 from api.conftest import FIXTURES, Bench
 from api.sse import chunks, events, fold_chat, fold_completions
 
 CHAT, COMPLETIONS, RESPONSES = "/v1/chat/completions", "/v1/completions", "/v1/responses"
-NAMES = sorted(f"{path.parent.name}/{path.stem}" for path in (FIXTURES / "tokens").rglob("*.jsonl"))
-ENDLESS = {"plain/hold"}
-FAILING = {"plain/error-in-text", "plain/error-first", "plain/no-finish"}
+RECORDINGS = load_recordings(FIXTURES)
+NAMES = list(RECORDINGS)
+ENDLESS = {name for name in NAMES if RECORDINGS[name].choice(0).holds}
+FAILING = {name for name in NAMES if RECORDINGS[name].choice(0).finish is Finish.ERROR} - ENDLESS
 ANSWERED = [name for name in NAMES if name not in ENDLESS | FAILING]
 
 USER = {"messages": [{"role": "user", "content": "hi"}]}
@@ -42,6 +45,7 @@ async def test_chat(bench: Bench, name: str, n: int) -> None:
     assert fold_chat(data) == [
         {
             "content": choice["message"]["content"],
+            "reasoning": choice["message"]["reasoning_content"] or "",
             "finish_reason": choice["finish_reason"],
             "tokens": [entry["token"] for entry in choice["logprobs"]["content"]],
         }
@@ -92,9 +96,11 @@ async def test_responses(bench: Bench, name: str) -> None:
     }
     assert list(final) == list(unary)
     assert len(unary) == 33
-    deltas = [f["delta"] for kind, f in frames if kind == "response.output_text.delta"]
-    assert "".join(deltas) == final["output"][0]["content"][0]["text"]
-    assert "" not in deltas
+    deltas = [f for kind, f in frames if kind and kind.endswith(".delta")]
+    for index, item in enumerate(final["output"]):
+        own = [delta["delta"] for delta in deltas if delta["output_index"] == index]
+        assert "".join(own) == item["content"][0]["text"]
+        assert "" not in own
     assert unary["store"] is False
 
 

@@ -38,6 +38,8 @@ def blueprint(service: Service) -> Blueprint:
             ),
             stop=request.stop_strings,
             include_stop=request.include_stop_str_in_output,
+            format=model.format,
+            include_reasoning=request.include_reasoning,
             echo={"model": request.model},
             answer=chat_answer(
                 stream=request.stream,

@@ -38,6 +38,8 @@ def blueprint(service: Service) -> Blueprint:
             sampling=sampling(service, request, model, request.logprobs),
             stop=request.stop_strings,
             include_stop=request.include_stop_str_in_output,
+            format=model.format,
+            include_reasoning=request.include_reasoning,
             echo=resource_tail(request),
             answer=responses_answer(stream=request.stream),
         )

@@ -33,6 +33,8 @@ class CompletionRequest(GenerationRequest):
     response_format: ResponseFormat | None = None
     logprobs: Annotated[int, Between(0, 20)] | None = None
     add_special_tokens: bool = True
+    include_reasoning: Annotated[bool, Only(True)] = True
+    """A completion is the raw text: reasoning cannot be told from it."""
 
     @property
     def prompts(self) -> list[str | list[int]]:

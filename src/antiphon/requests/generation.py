@@ -78,7 +78,7 @@ class GenerationRequest:
     return_token_ids: Annotated[bool, Only(False)] = False
     return_tokens_as_token_ids: Annotated[bool, Only(False)] = False
     return_hidden_states: Annotated[bool, Only(False)] = False
-    include_reasoning: Annotated[bool, Only(True)] = True
+    include_reasoning: bool = True
     separate_reasoning: Annotated[bool, Only(True)] = True
     stream_reasoning: Annotated[bool, Only(True)] = True
     request_id: str | None = None

@@ -9,6 +9,7 @@ import attrs
 from antiphon.engines.port import EngineInfo
 from antiphon.errors import InvalidRequest
 from antiphon.prompting.prompter import Prompter
+from responsory.segments import PLAIN, Spec
 
 
 @attrs.define(kw_only=True)
@@ -20,6 +21,8 @@ class ServedModel:
     """Unix seconds: when it was loaded."""
     prompter: Prompter
     info: EngineInfo
+    format: Spec = PLAIN
+    """How the model marks its reasoning in the raw text."""
 
 
 class Catalogue:

@@ -20,7 +20,7 @@ from antiphon.runs.plan import RunPlan
 from antiphon.runs.refusals import refusal, shutting_down
 from antiphon.runs.run import Run
 from antiphon.runs.siblings import engine_requests
-from responsory.segments import PLAIN, Segmenter
+from responsory.segments import Segmenter
 
 log = logging.getLogger(__name__)
 
@@ -203,7 +203,12 @@ def _choice(plan: RunPlan, request: EngineRequest) -> Choice:
         index=request.choice,
         prompt_tokens=len(request.prompt),
         detokenizer=plan.model.prompter.detokenizer(),
-        segmenter=Segmenter(PLAIN, stop=plan.stop, include_stop=plan.include_stop),
+        segmenter=Segmenter(
+            plan.format,
+            stop=plan.stop,
+            include_stop=plan.include_stop,
+            reasoning=plan.include_reasoning,
+        ),
         logprobs=request.logprobs is not None,
         stop_ids=frozenset(request.stop_ids),
     )

@@ -16,6 +16,7 @@ from antiphon.engines.port import Capability
 from antiphon.errors import InvalidRequest
 from antiphon.runs.answers import Answer
 from antiphon.runs.catalogue import ServedModel
+from responsory.segments import PLAIN, Spec
 
 
 @attrs.define(kw_only=True)
@@ -103,6 +104,9 @@ class RunPlan:
     sampling: Sampling
     stop: tuple[str, ...] = ()
     include_stop: bool = False
+    format: Spec = PLAIN
+    """How the raw text is read: as the model marks it, or as it stands."""
+    include_reasoning: bool = True
     echo: Mapping[str, Any]
     """What the log's first event says of the request; holds at least ``model``."""
     answer: Answer
