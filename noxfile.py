@@ -1,13 +1,16 @@
 """Every task of the project, each in its own virtual environment made by pip.
 
-``serve`` and ``tests`` are the README's two commands; ``lint`` and ``types`` are the gates beside
-them. Environments are reused between runs: the install step is then a quick look.
+``serve`` and ``tests`` are the README's two commands; ``lint``, ``types``, ``lifecycle`` and
+``conformance`` are the gates beside them. Environments are reused between runs: the install step is
+then a quick look.
 """
 
 from __future__ import annotations
 
 import hashlib
+import json
 import os
+import shutil
 from pathlib import Path
 
 import nox
@@ -59,9 +62,13 @@ def tests(session: nox.Session) -> None:
 
 @nox.session
 def bench(session: nox.Session) -> None:
-    """Benchmarks, printed as ratios to a baseline taken in the same run."""
+    """Benchmarks, printed as ratios to a baseline taken in the same run.
+
+    ``nox -s bench -- -k lifecycle``: arguments are pytest's, and leave the served model out.
+    """
     install(session, "tests")
-    session.run("python", "benchmarks/first_light.py", env={"OMP_NUM_THREADS": "1"})
+    if not session.posargs:
+        session.run("python", "benchmarks/first_light.py", env={"OMP_NUM_THREADS": "1"})
     session.run(
         "pytest", "benchmarks", "--benchmark-only", *session.posargs, env={"OMP_NUM_THREADS": "1"}
     )
@@ -77,8 +84,50 @@ def lint(session: nox.Session) -> None:
 
 @nox.session
 def types(session: nox.Session) -> None:
-    """mypy --strict over both packages and the tests."""
+    """mypy --strict over both packages and the tests; what mypy and pyright say of wrong uses."""
     install(session, "types")
     session.run(
         "mypy", "--strict", "src/antiphon", "statemachines/responsory", "tests", "benchmarks"
     )
+    session.run("pytest", "tests/typing/checkers.py")
+
+
+@nox.session(reuse_venv=False)
+def lifecycle(session: nox.Session) -> None:
+    """The lifecycle library alone: its wheel, with attrs and nothing else, outside the source tree.
+
+    First what a user runs, then the whole ladder of checks, mutation included.
+    """
+    away = Path(session.create_tmp()).resolve()
+    shutil.rmtree(away)
+    away.mkdir()
+    session.run("pip", "wheel", "--quiet", "--no-deps", "-w", str(away), "./statemachines")
+    (wheel,) = away.glob("responsory-*.whl")
+    session.install(str(wheel))
+    listed = session.run("pip", "list", "--format=json", "--exclude=pip", silent=True)
+    names = {package["name"] for package in json.loads(str(listed))}
+    if names - {"setuptools", "wheel"} != {"attrs", "responsory"}:
+        session.error(f"the wheel brings more than attrs: {sorted(names)}")
+    for path in ("docs", "fixtures", "tests/responsory", "tests/mutation", "tests/typing"):
+        shutil.copytree(path, away / path)
+    (away / "statemachines").mkdir()
+    shutil.copy("statemachines/README.md", away / "statemachines")
+    session.chdir(away)
+    session.run("python", "-m", "responsory.draw", "--check", "docs/lifecycle.md")
+    streams = sorted(str(path.relative_to(away)) for path in away.glob("fixtures/golden/*/*/*.sse"))
+    session.run("python", "-m", "responsory.check", *streams)
+    session.install(*nox.project.dependency_groups(PYPROJECT, "lifecycle"))
+    session.run("pytest", "--confcutdir=tests/responsory", "tests/responsory", *session.posargs)
+    session.run("pytest", "tests/typing/checkers.py")
+    session.run("python", "tests/mutation/run.py", "--tests", "tests/responsory", "--jobs", "2")
+
+
+@nox.session
+def conformance(session: nox.Session) -> None:
+    """What others say of the goldens: the SDKs for Python and node, the Open Responses models.
+
+    And what the stream checker says of real recordings. Fetches the node SDK and the recordings.
+    """
+    install(session, "conformance")
+    env = {"OMP_NUM_THREADS": "1", "CONFORMANCE": "1"}
+    session.run("pytest", "tests/conformance", *session.posargs, env=env)

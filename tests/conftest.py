@@ -7,6 +7,8 @@ from hypothesis import settings
 
 from antiphon.models.files import ModelFiles, resolve
 
+pytest_plugins = ("golden.update",)
+
 # A deadline is a wall time, and machines that run tests are shared.
 settings.register_profile("no deadline", deadline=None)
 settings.load_profile("no deadline")

@@ -7,15 +7,21 @@ events into what clients of the Responses, Chat Completions and Completions APIs
 
 from __future__ import annotations
 
-from responsory.errors import IllegalTransition
+from responsory.commands import Command
+from responsory.errors import CursorExpired, IllegalTransition, LogError
+from responsory.events import Event
 from responsory.log import EventLog
 from responsory.response import Response
 from responsory.states import State
 from responsory.values import Logprob, TopLogprob, Usage
 
 __all__ = [
+    "Command",
+    "CursorExpired",
+    "Event",
     "EventLog",
     "IllegalTransition",
+    "LogError",
     "Logprob",
     "Response",
     "State",

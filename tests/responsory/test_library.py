@@ -3,22 +3,28 @@
 from __future__ import annotations
 
 import ast
+import asyncio
 import os
 import re
 import subprocess
 import sys
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import pytest
 
 import responsory
+from responsory.commands import COMMANDS
+from responsory.events import EVENTS
+from responsory.projections import response_body
+from responsory.testing import check_log, fold_responses
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import AsyncGenerator, Iterator
 
 PACKAGE = Path(responsory.__file__).parent
-README = PACKAGE.parent / "README.md"
+ROOT = Path(__file__).parents[2]
+README = ROOT / "statemachines" / "README.md"
 MODULES = sorted(PACKAGE.rglob("*.py"))
 
 
@@ -120,13 +126,73 @@ def test_checks_hold_without_assertions() -> None:
     assert second.startswith("a frame has one line of data")
 
 
-def test_the_readme_example_runs(capsys: pytest.CaptureFixture[str]) -> None:
-    (example,) = re.findall(r"```python\n(.*?)```", README.read_text(encoding="utf-8"), re.DOTALL)
-    exec(compile(example, str(README), "exec"), {"__name__": "example"})
-    printed = capsys.readouterr().out
-    assert printed.startswith("event: response.created\ndata: {")
-    assert printed.endswith("data: [DONE]\n\nHi there \n")
-    assert '"text":"Hi there "' in printed
+BLOCKS = re.findall(r"```(\w*)\n(.*?)```", README.read_text(encoding="utf-8"), re.DOTALL)
+ELSEWHERE = ("from starlette", "from aiohttp")
+"""Signs of the blocks that need more packages: ``tests/conformance/handlers`` runs those."""
+
+
+def test_every_block_of_the_readme_is_run() -> None:
+    assert {language for language, _ in BLOCKS} == {"python"}
+    for sign in ELSEWHERE:
+        assert sum(sign in code for _, code in BLOCKS) == 1
+
+
+def test_the_readme_runs_from_top_to_bottom(capsys: pytest.CaptureFixture[str]) -> None:
+    program: dict[str, Any] = {"__name__": "example"}
+    printed: list[str] = []
+    for _, code in BLOCKS:
+        if not any(sign in code for sign in ELSEWHERE):
+            exec(compile(code, str(README), "exec"), program)
+            printed.append(capsys.readouterr().out)
+    first, *others = (text for text in printed if text)
+    assert first.startswith("event: response.created\ndata: {")
+    assert first.endswith("data: [DONE]\n\nHi there \n")
+    assert '"text":"Hi there "' in first
+    assert others == ["the deltas after sequence number 7 were dropped\n"]
+
+
+@pytest.mark.parametrize("fails", [False, True])
+def test_the_readme_answers_an_engine(fails: bool, caplog: pytest.LogCaptureFixture) -> None:
+    (code,) = (code for _, code in BLOCKS if "async def answer(" in code)
+    program: dict[str, Any] = {"__name__": "example"}
+    exec(compile(code, str(README), "exec"), program)
+
+    async def broken(prompt: str) -> AsyncGenerator[str]:
+        yield prompt
+        raise RuntimeError("out of memory")
+
+    async def frames() -> list[bytes]:
+        engine = broken if fails else program["engine"]
+        return [frame async for frame in program["answer"](engine("hi"))]
+
+    sent = asyncio.run(frames())
+    (log,) = program["logs"].values()
+    check_log(log[:])
+    assert fold_responses(sent) == response_body(log)
+    assert response_body(log)["status"] == ("failed" if fails else "completed")
+    assert sent[-1].endswith(b"data: [DONE]\n\n")
+    assert ("out of memory" in caplog.text) is fails
+
+
+def test_the_readme_names_every_command_and_event() -> None:
+    text = README.read_text(encoding="utf-8")
+    tables = [line for line in text.splitlines() if line.startswith("|")]
+    for command in COMMANDS:
+        fields = [field.name for field in getattr(command, "__attrs_attrs__", ())]
+        call = f"`{command.__name__}({', '.join(fields)})`"
+        assert sum(call in line for line in tables) == 1, call
+    for event in EVENTS:
+        assert sum(f"`{event.__name__}`" in line.split("|")[1] for line in tables) == 1
+
+
+def test_every_guarantee_of_the_readme_names_a_test() -> None:
+    section = README.read_text(encoding="utf-8").split("\n## What holds\n")[1].split("\n## ")[0]
+    named = re.findall(r"`(?:(tests/\w+)/)?(\w+\.py)::(\w+)`", section)
+    assert len(named) >= section.count("\n* ") > 10
+    assert len(named) == section.count("::")
+    for folder, file, test in named:
+        source = ROOT / (folder or "tests/responsory") / file
+        assert f"\ndef {test}(" in source.read_text(encoding="utf-8"), (source, test)
 
 
 def test_modules_are_small() -> None:

