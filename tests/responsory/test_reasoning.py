@@ -298,6 +298,22 @@ def test_a_token_inside_a_character_is_of_the_channel_of_that_character() -> Non
     assert segmenter.reasoning_tokens == 2
 
 
+def test_ids_that_make_no_text_are_of_the_text_after_them() -> None:
+    _, segmenter = run([[Piece("<think>", (1,)), Piece("", (2, 3)), Piece("é", (4,))]])
+    assert segmenter.reasoning_tokens == 3
+    _, segmenter = run([[Piece("<think>a</think>", (1,))], [Piece("", (2, 3))], [Piece("é", (4,))]])
+    assert segmenter.reasoning_tokens == 0
+
+
+def test_ids_without_borders_are_spread_over_the_text() -> None:
+    """Four markers and 24 other ids over 12 characters, of which 9 are reasoning."""
+    text = "<think>aaa</think>bbb<think>aaaaaa</think>"
+    _, segmenter = run([[Piece(text, tuple(range(28)))]])
+    assert (segmenter.reasoning_tokens, segmenter.output_tokens) == (18, 28)
+    _, segmenter = run([[Piece(text, (1, 2))]])
+    assert segmenter.reasoning_tokens == 0
+
+
 @pytest.mark.parametrize("tokens", [TOKENS, ("<think>", "x", " y", "</think>", "z")])
 def test_reasoning_is_counted_without_the_borders_of_tokens(tokens: tuple[str, ...]) -> None:
     """Cut anywhere in two, ids going with the piece in which their token begins."""

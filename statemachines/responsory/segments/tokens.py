@@ -33,7 +33,7 @@ class TokenCount:
         self.output = 0
         self.reasoning = 0
         self._bundles: deque[tuple[int, int, int]] = deque()
-        self._regions: list[Region] = []
+        self._regions: deque[Region] = deque()
 
     @property
     def pending(self) -> bool:
@@ -58,7 +58,7 @@ class TokenCount:
         while self._bundles and max(self._bundles[0][0] + 1, self._bundles[0][1]) <= region.end:
             start, end, ids = self._bundles.popleft()
             while self._regions[0].end <= start:
-                del self._regions[0]
+                self._regions.popleft()
             self.reasoning += _reasoning(self._regions, start, end, ids)
         if not self._bundles:
             self._regions.clear()
@@ -75,24 +75,30 @@ class TokenCount:
             self.output -= self._bundles.pop()[2]
 
 
-def _reasoning(regions: list[Region], start: int, end: int, ids: int) -> int:
+def _reasoning(regions: deque[Region], start: int, end: int, ids: int) -> int:
     """How many of the ``ids`` that made the text from ``start`` to ``end`` were reasoning."""
-    if ids == 1:
-        return int(regions[0].channel is Reasoning)
-    markers = sum(r.channel is None and r.start >= start for r in regions if r.start < end)
-    lengths = [
-        (r.channel is Reasoning, min(r.end, end) - max(r.start, start))
-        for r in regions
-        if r.channel is not None and r.start < end
+    if ids == 1 or start == end:
+        return ids if regions[0].channel is Reasoning else 0
+    own = [region for region in regions if region.start < end]
+    markers = sum(region.channel is None and region.start >= start for region in own)
+    texts = [
+        (region.channel, min(region.end, end) - max(region.start, start))
+        for region in own
+        if region.channel is not None
     ]
-    total, rest = sum(length for _, length in lengths), max(0, ids - markers)
-    spread = [(2 * k + 1) * total / (2 * rest) for k in range(rest)]
+    total, rest = sum(length for _, length in texts), max(0, ids - markers)
     count = at = 0
-    for reasoning, length in lengths:
-        if reasoning:
-            count += sum(at <= middle < at + length for middle in spread)
+    for channel, length in texts:
+        if channel is Reasoning:
+            count += _before(at + length, total, rest) - _before(at, total, rest)
         at += length
     return count
+
+
+def _before(at: int, total: int, ids: int) -> int:
+    """How many of the ``ids``, spread evenly over ``total`` characters, have their middle before
+    ``at``: those k with (2k + 1) * total < 2 * ids * at."""
+    return (2 * ids * at + total - 1) // (2 * total)
 
 
 class VisibleLogprobs:
