@@ -66,7 +66,8 @@ class Reasoning(Command):
 
 @immutable
 class CallOpened(Command):
-    """A tool call begins. ``call_id`` only where the model family itself supplies one."""
+    """A tool call begins. ``call_id`` only where the model family itself supplies one; one that an
+    earlier call of the response has already is not used, and the id is derived."""
 
     kind: Literal["function", "custom"] = attrs.field(
         validator=attrs.validators.in_(("function", "custom"))

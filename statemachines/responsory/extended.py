@@ -17,9 +17,10 @@ if TYPE_CHECKING:
 class ExtendedState:
     """``seq``: number of the next event. ``item``: output index of the item opened last, ``part``:
     content index of the part opened last in it; each -1 before the first. ``phase``: of the open
-    message. ``text`` and ``logprobs``: what the open part or call has got so far."""
+    message. ``text`` and ``logprobs``: what the open part or call has got so far.
+    ``call_ids``: those that the model family itself gave to calls."""
 
-    __slots__ = ("item", "logprobs", "part", "phase", "seq", "state", "text")
+    __slots__ = ("call_ids", "item", "logprobs", "part", "phase", "seq", "state", "text")
 
     def __init__(self) -> None:
         self.state = State.NEW
@@ -29,6 +30,7 @@ class ExtendedState:
         self.phase: Phase | None = None
         self.text: list[str] = []
         self.logprobs: list[Logprob] = []
+        self.call_ids: set[str] = set()
 
     def copy(self) -> ExtendedState:
         """An equal one that shares nothing that can change."""
@@ -36,9 +38,10 @@ class ExtendedState:
         other.state, other.seq, other.phase = self.state, self.seq, self.phase
         other.item, other.part = self.item, self.part
         other.text, other.logprobs = self.text.copy(), self.logprobs.copy()
+        other.call_ids = self.call_ids.copy()
         return other
 
     def view(self) -> tuple[object, ...]:
         """All of it, as one value to compare."""
-        text, logprobs = "".join(self.text), tuple(self.logprobs)
-        return (self.state, self.seq, self.item, self.part, self.phase, text, logprobs)
+        place = (self.state, self.seq, self.item, self.part, self.phase)
+        return (*place, "".join(self.text), tuple(self.logprobs), frozenset(self.call_ids))

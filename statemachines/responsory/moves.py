@@ -34,6 +34,8 @@ def item_added(m: ExtendedState, event: ev.ItemAdded) -> None:
     # A message and a reasoning item are in a state of their own from their first part on.
     if event.type in ("function_call", "custom_tool_call"):
         m.state = State.CALL
+        if event.call_id is not None:
+            m.call_ids.add(event.call_id)
 
 
 def part_added(m: ExtendedState, event: ev.PartAdded) -> None:

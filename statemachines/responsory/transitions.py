@@ -201,7 +201,11 @@ refuse(EVERY - RUNNING, Text, Refusal, Reasoning)
 def call_opens(m: ExtendedState, command: CallOpened) -> list[Event]:
     group = _close(m, "completed")
     seq, kind = m.seq + len(group), CALL_TYPE[command.kind]
-    return [*group, ev.ItemAdded(seq, m.item + 1, kind, None, command.name, command.call_id)]
+    # A model may write one id twice; the second call gets one of ours.
+    call_id = command.call_id
+    if not call_id or call_id in m.call_ids:
+        call_id = None
+    return [*group, ev.ItemAdded(seq, m.item + 1, kind, None, command.name, call_id)]
 
 
 @on(CALLS, CallInput)

@@ -53,10 +53,11 @@ class ChatStream:
         state = self._choices.get(choice)
         if state is None:
             self._call.check(choice)
-            check_begin(events)
         frames: list[bytes] = []
         if self._call.ended:
             return frames
+        if state is None:
+            check_begin(events)
         for event in events:
             kind = type(event)
             if state is not None and kind in CHUNKS:
@@ -123,7 +124,10 @@ class _Choice:
         return "tool_calls" if reason == "stop" and self.calls else reason
 
     def text(self, event: ev.TextDelta) -> str:
+        """A chunk of content; nothing for logprobs without text that were not asked for."""
         if not self._logprobs:
+            if not event.text:
+                return ""
             return f"{self._content}{quote(event.text)}{self._content_end}"
         logprobs = f',"logprobs":{dumps(chat_logprobs(event.logprobs))}'
         delta = f'{{"content":{quote(event.text)},"reasoning_content":null}}'

@@ -48,15 +48,19 @@ class CompletionsStream:
     def feed(self, choice: int, events: Sequence[ev.Event]) -> list[bytes]:
         """Whole frames, in order, for these events of one choice."""
         self._call.check(choice)
+        frames: list[bytes] = []
+        if self.ended:
+            return frames
         if choice not in self._choices:
             check_begin(events)
-        frames: list[bytes] = []
         # The last text is held to the end of this call, in case the finish reason rides on it.
         last: ev.TextDelta | ev.RefusalDelta | None = None
         for event in events:
             if self._call.ended:
                 break
             if isinstance(event, (ev.TextDelta, ev.RefusalDelta)):
+                if not event.text and not self._logprobs:
+                    continue  # logprobs that were not asked for
                 if last is not None:
                     frames.append(self._chunk(choice, last))
                 last = event

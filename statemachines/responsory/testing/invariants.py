@@ -100,6 +100,8 @@ def _letter(event: ev.Event) -> str:
 def _check_items(log: Sequence[ev.Event]) -> None:
     """Indexes, sums, and what an item may carry."""
     item = part = -1
+    call_ids = [event.call_id for event in log if isinstance(event, ev.ItemAdded) and event.call_id]
+    expect(len(set(call_ids)) == len(call_ids), "no two calls have one call_id")
     deltas: list[ev.Event] = []
     added: ev.ItemAdded | None = None
     last: ev.Event | None = None

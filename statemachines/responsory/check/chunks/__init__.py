@@ -1,0 +1,1 @@
+"""Streams of chunks: Chat Completions and Completions."""

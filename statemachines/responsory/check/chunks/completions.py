@@ -1,0 +1,112 @@
+"""Completions chunks."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any, ClassVar
+
+from responsory.check.chunks.call import CHOICE, ENDS, MORE, CallCheck, Choice
+from responsory.check.judge import brief
+from responsory.check.shapes import LIST, OBJECT, STRING, Shape
+from responsory.ids import completion_id
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    from responsory.check.judge import Judge
+
+CHUNK = Shape({**CHOICE, "text": STRING}, {**ENDS, "logprobs": OBJECT.or_null()}, MORE)
+ARRAYS = ("tokens", "token_logprobs", "top_logprobs", "text_offset")
+LOGPROBS = Shape({}, dict.fromkeys(ARRAYS, LIST))
+
+
+class TextChoice(Choice):
+    """One choice of a completions call: its text so far."""
+
+    def __init__(self, index: int) -> None:
+        super().__init__(index)
+        self.text: list[str] = []
+        self.logprobs: dict[str, list[Any]] | None = None
+        self._length = 0
+        self._offset = 0
+
+    def take(self, judge: Judge, choice: dict[str, Any]) -> None:
+        """One chunk of it."""
+        text, logprobs = choice["text"], choice.get("logprobs")
+        arrays = {} if logprobs is None else self._check_arrays(judge, logprobs)
+        if not (text or arrays.get("tokens") or choice.get("finish_reason")):
+            judge.broken("no-empty-delta", "a chunk that carries nothing")
+        length = self._length + len(text)
+        offset = self._check_offsets(judge, arrays.get("text_offset", []), length)
+        self.end(judge, choice, calls=False)
+        self._length, self._offset = length, offset
+        self.text.append(text)
+        for key, values in arrays.items():
+            self.logprobs = self.logprobs or {}
+            self.logprobs.setdefault(key, []).extend(values)
+
+    def _check_arrays(self, judge: Judge, logprobs: dict[str, Any]) -> dict[str, list[Any]]:
+        LOGPROBS.check(judge, logprobs, "`logprobs`")
+        arrays = {key: logprobs[key] for key in ARRAYS if logprobs.get(key) is not None}
+        lengths = {key: len(values) for key, values in arrays.items()}
+        if len(set(lengths.values())) > 1:
+            judge.broken("logprobs-parallel", f"lengths {brief(lengths)}")
+        return arrays
+
+    def _check_offsets(self, judge: Judge, offsets: list[Any], length: int) -> int:
+        """The last of them, with those before it in order."""
+        last = self._offset
+        if not judge.keeps("text-offset"):
+            return last
+        for offset in offsets:
+            if type(offset) is not int or not last <= offset <= length:
+                judge.broken("text-offset", f"text_offset {brief(offset)}", f"{last} to {length}")
+            last = offset
+        return last
+
+
+class CompletionsCheck(CallCheck):
+    """A stream of ``text_completion``."""
+
+    object_name: ClassVar[str] = "text_completion"
+    unary_name: ClassVar[str] = "text_completion"
+    id_prefix: ClassVar[str] = completion_id("")
+    has_roles: ClassVar[bool] = False
+
+    def __init__(self, judge: Judge) -> None:
+        super().__init__(judge)
+        self._choices: dict[int, TextChoice] = {}
+        self._asked: bool | None = None
+        """Whether chunks with text have logprobs."""
+
+    def choices(self) -> Mapping[int, Choice]:
+        return self._choices
+
+    def _begins(self) -> list[str]:
+        return ["first text of a choice"]
+
+    def _take_choice(self, choice: dict[str, Any]) -> None:
+        judge = self._judge
+        CHUNK.check(judge, choice, "a choice")
+        index = choice["index"]
+        known = self._choices.get(index) or TextChoice(index)
+        if known.finish is not None:
+            again = choice.get("finish_reason") is not None
+            found = "a second finish reason" if again else "a chunk"
+            judge.broken("finish-once", f"{found} of choice {index}, which has finished")
+        asked = choice.get("logprobs") is not None
+        if choice["text"] or asked:
+            if self._asked is not None and asked != self._asked:
+                judge.broken("logprobs-key", f"logprobs {brief(choice.get('logprobs'))}",
+                             OBJECT.name if self._asked else "null")  # fmt: skip
+            self._asked = asked
+        known.take(judge, choice)
+        self._choices[index] = known
+
+    def _folded(self, choice: Any) -> dict[str, Any]:
+        return {
+            "index": choice.index,
+            "text": "".join(choice.text),
+            "logprobs": choice.logprobs,
+            "finish_reason": choice.finish,
+            "stop_reason": choice.stop,
+        }

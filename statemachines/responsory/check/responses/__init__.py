@@ -1,0 +1,1 @@
+"""The Responses stream: its events, its items, its order."""

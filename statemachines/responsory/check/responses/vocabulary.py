@@ -1,0 +1,181 @@
+"""The events of the Responses stream: what each does, and the keys it has."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping
+from enum import Enum, auto
+from typing import TYPE_CHECKING
+
+from responsory.check.shapes import ANY, INDEX, LIST, OBJECT, STRING, Kind, Shape
+from responsory.immutable import immutable
+
+if TYPE_CHECKING:
+    from responsory.check.profiles import Profile
+
+
+class Does(Enum):
+    """What an event does to the response, to an item, or to a part."""
+
+    CREATE = auto()
+    STATUS = auto()
+    END = auto()
+    FAIL = auto()
+    ERROR = auto()
+    ADD_ITEM = auto()
+    END_ITEM = auto()
+    ADD_PART = auto()
+    DELTA = auto()
+    SAY = auto()
+    """The part's or call's own ``done``, with the whole text."""
+    END_PART = auto()
+    ANNOTATE = auto()
+    PASS = auto()
+    """Nothing: a sign of life, audio."""
+
+
+@immutable
+class PartKind:
+    """A kind of part. ``item``: whose part it is. ``items_key``: the item's list of parts;
+    ``index``: the key of the place in it. ``text``: the part's and the done event's key."""
+
+    type: str
+    item: str
+    part_event: str
+    items_key: str
+    index: str
+    text: str
+
+
+@immutable
+class CallKind:
+    """A kind of call. ``stem``: of its events. ``text``: the item's and the done event's key."""
+
+    type: str
+    stem: str
+    text: str
+
+
+CONTENT = ("response.content_part", "content", "content_index")
+SUMMARY = ("response.reasoning_summary_part", "summary", "summary_index")
+OUTPUT_TEXT = PartKind("output_text", "message", *CONTENT, "text")
+REFUSAL = PartKind("refusal", "message", *CONTENT, "refusal")
+REASONING_TEXT = PartKind("reasoning_text", "reasoning", *CONTENT, "text")
+SUMMARY_TEXT = PartKind("summary_text", "reasoning", *SUMMARY, "text")
+PARTS: Mapping[str, PartKind] = {
+    kind.type: kind for kind in (OUTPUT_TEXT, REFUSAL, REASONING_TEXT, SUMMARY_TEXT)
+}
+CALLS: Mapping[str, CallKind] = {
+    kind.type: kind
+    for kind in (
+        CallKind("function_call", "response.function_call_arguments", "arguments"),
+        CallKind("custom_tool_call", "response.custom_tool_call_input", "input"),
+    )
+}
+ITEMS = frozenset({"message", "reasoning", *CALLS})
+"""Item types whose insides are known."""
+
+
+@immutable
+class EventKind:
+    """``part`` or ``call``: what it is about, for the events of one kind alone. ``own`` is False
+    for events that this library does not send. ``index``: the key of the part's place."""
+
+    does: Does
+    shape: Shape
+    part: PartKind | None = None
+    call: CallKind | None = None
+    own: bool = True
+    index: str = "content_index"
+
+
+ENVELOPE = {"type": STRING}
+SEQUENCE = {"sequence_number": INDEX}
+PADDING = {"obfuscation": STRING}
+
+
+def _shape(due: Mapping[str, Kind], loose: Mapping[str, Kind] | None = None) -> Shape:
+    return Shape({**ENVELOPE, **due}, {**SEQUENCE, **(loose or {})}, PADDING)
+
+
+IN_ITEM = {"output_index": INDEX}
+ITEM = _shape({**IN_ITEM, "item": OBJECT})
+SNAPSHOT = _shape({"response": OBJECT})
+PLACE = {"item_id": STRING, **IN_ITEM}
+SIGN = Shape(ENVELOPE, SEQUENCE, open=True)
+FAILURE = _shape(
+    {}, {"code": STRING, "message": STRING, "param": STRING.or_null(), "error": OBJECT}
+)
+
+SHARED: Mapping[str, EventKind] = {
+    "response.created": EventKind(Does.CREATE, SNAPSHOT),
+    "response.queued": EventKind(Does.STATUS, SNAPSHOT),
+    "response.in_progress": EventKind(Does.STATUS, SNAPSHOT),
+    "response.completed": EventKind(Does.END, SNAPSHOT),
+    "response.incomplete": EventKind(Does.END, SNAPSHOT),
+    "response.failed": EventKind(Does.FAIL, SNAPSHOT),
+    "error": EventKind(Does.ERROR, FAILURE),
+    "response.output_item.added": EventKind(Does.ADD_ITEM, ITEM),
+    "response.output_item.done": EventKind(Does.END_ITEM, ITEM),
+    "response.output_text.annotation.added": EventKind(
+        Does.ANNOTATE,
+        _shape({**PLACE, "content_index": INDEX, "annotation": ANY}, {"annotation_index": INDEX}),
+        OUTPUT_TEXT,
+        own=False,
+    ),
+}
+AMBIENT: tuple[str, ...] = (
+    "keepalive",
+    "response.audio.delta",
+    "response.audio.done",
+    "response.audio.transcript.delta",
+    "response.audio.transcript.done",
+)
+"""Events of the OpenAI API that belong to no item."""
+EXTENSION = re.compile(r"[a-z0-9_-]+:[\w.:-]+")
+"""``acme:trace``: a server's own event, as the Open Responses specification has it named."""
+
+
+def _parts(profile: Profile) -> dict[str, EventKind]:
+    stems: list[tuple[str, PartKind]] = [
+        ("response.output_text", OUTPUT_TEXT),
+        ("response.refusal", REFUSAL),
+        *((stem, REASONING_TEXT) for stem in profile.reasoning),
+        ("response.reasoning_summary_text", SUMMARY_TEXT),
+    ]
+    kinds: dict[str, EventKind] = {}
+    for stem, part in stems:
+        own = part is not SUMMARY_TEXT
+        place = {**PLACE, part.index: INDEX}
+        logprobs = {"logprobs": LIST} if part is OUTPUT_TEXT else None
+        kinds[f"{stem}.delta"] = EventKind(
+            Does.DELTA, _shape({**place, "delta": STRING}, logprobs), part, None, own, part.index
+        )
+        kinds[f"{stem}.done"] = EventKind(
+            Does.SAY, _shape({**place, part.text: STRING}, logprobs), part, None, own, part.index
+        )
+        shape = _shape({**place, "part": OBJECT})
+        # Of one kind alone where the kind has part events of its own.
+        only = None if own else part
+        for does, end in ((Does.ADD_PART, "added"), (Does.END_PART, "done")):
+            kinds[f"{part.part_event}.{end}"] = EventKind(does, shape, only, None, own, part.index)
+    return kinds
+
+
+def _calls() -> dict[str, EventKind]:
+    kinds: dict[str, EventKind] = {}
+    for call in CALLS.values():
+        name = {"name": STRING} if call.type == "function_call" else None
+        kinds[f"{call.stem}.delta"] = EventKind(
+            Does.DELTA, _shape({**PLACE, "delta": STRING}), None, call
+        )
+        kinds[f"{call.stem}.done"] = EventKind(
+            Does.SAY, _shape({**PLACE, call.text: STRING}, name), None, call
+        )
+    return kinds
+
+
+def vocabulary(profile: Profile) -> Mapping[str, EventKind]:
+    """Every event type that the profile's streams may have outside items of unknown types."""
+    ambient = {name: EventKind(Does.PASS, SIGN, own=False) for name in AMBIENT}
+    return {**SHARED, **_parts(profile), **_calls(), **ambient}

@@ -1,0 +1,112 @@
+"""Rules of Chat Completions and Completions chunks."""
+
+from __future__ import annotations
+
+from responsory.check.rules.rule import CHAT, CHUNKS, COMPLETIONS, EVERYBODY, FOREIGN, OWN, Rule
+
+RULES = (
+    Rule(
+        "object-name",
+        EVERYBODY,
+        CHUNKS,
+        "`object` names the chunk on every chunk.",
+    ),
+    Rule(
+        "finish-once",
+        EVERYBODY,
+        CHUNKS,
+        "A choice has one finish reason, and nothing of it follows.",
+    ),
+    Rule(
+        "usage-last",
+        EVERYBODY,
+        CHUNKS,
+        "The chunk without choices that has the usage comes last; only `[DONE]` follows.",
+    ),
+    Rule(
+        "head-stable",
+        OWN,
+        CHUNKS,
+        "`created` and `model` are the same on every chunk.",
+    ),
+    Rule(
+        "usage-key",
+        OWN,
+        CHUNKS,
+        "`usage` is a key of every chunk or of none; before the last chunk it is null on all "
+        "or counts on all.",
+    ),
+    Rule(
+        "usage-due",
+        OWN,
+        CHUNKS,
+        "Where chunks have the key `usage`, the last chunk has the usage.",
+    ),
+    Rule(
+        "finish-reason",
+        OWN,
+        CHUNKS,
+        "The reason is `stop`, `length`, `content_filter`, or in place of `stop` `tool_calls` "
+        "where the choice has calls.",
+    ),
+    Rule(
+        "logprobs-key",
+        OWN,
+        CHUNKS,
+        "Log probabilities are on every chunk with text or on none.",
+    ),
+    Rule(
+        "finish-due",
+        FOREIGN,
+        CHUNKS,
+        "Every choice has a finish reason before the stream ends without an error.",
+    ),
+    Rule(
+        "role-once",
+        EVERYBODY,
+        CHAT,
+        "A choice's first chunk has its role, and no other chunk has.",
+    ),
+    Rule(
+        "tool-fragment-shape",
+        EVERYBODY,
+        CHAT,
+        "A call's first fragment has its id and name, and no later one has.",
+    ),
+    Rule(
+        "roles-first",
+        OWN,
+        CHAT,
+        "The role chunks of all choices come first, and carry nothing else.",
+    ),
+    Rule(
+        "one-channel-per-delta",
+        OWN,
+        CHAT,
+        "A delta carries content, refusal, reasoning or a tool call, never two of them.",
+    ),
+    Rule(
+        "calls-serial",
+        OWN,
+        CHAT,
+        "A fragment belongs to the call that was opened last.",
+    ),
+    Rule(
+        "finish-alone",
+        OWN,
+        CHAT,
+        "The chunk with the finish reason has an empty delta.",
+    ),
+    Rule(
+        "logprobs-parallel",
+        EVERYBODY,
+        COMPLETIONS,
+        "The arrays of `logprobs` are equally long.",
+    ),
+    Rule(
+        "text-offset",
+        OWN,
+        COMPLETIONS,
+        "`text_offset` never decreases and never passes the end of the text.",
+    ),
+)
