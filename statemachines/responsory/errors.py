@@ -4,13 +4,14 @@
 
     Exception
     ├── IllegalTransition    a command that the state does not take; nothing has changed
-    ├── TableError           a cell of the transition table is declared twice, or missing
+    ├── TableError           a table that is checked at import is not whole, or says a thing twice
     └── LogError             events or rows that no machine can have written
         └── CursorExpired    the frames after a cursor can no longer be given
 """
 
 from __future__ import annotations
 
+import reprlib
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
@@ -39,12 +40,39 @@ class IllegalTransition(Exception):
 
 
 class TableError(Exception):
-    """The transition table is not total, or says two things about one cell."""
+    """A cell of the transition table, or a step of the upcasts, is missing or declared twice."""
+
+
+FIRST_ROW = 2
+"""The row of a log's first event."""
 
 
 class LogError(Exception):
-    """Events out of order, a row of an unknown kind, or a log that lacks what is asked of it."""
+    """Events out of order, a row of an unknown kind, or a log that lacks what is asked of it.
+
+    ``reason`` says what is wrong, and ``row`` where, if a log was read or replayed. Rows are
+    counted as an editor counts the lines of a stored log, from 1: row 1 is the header, and
+    ``log[i]`` is row ``i + FIRST_ROW``. Reading names the first row that is none, or whose number
+    is not due; replay names the first row at which no log can go on after the rows before it.
+    Where a log ends too early, ``row`` is the one that is missing, after the last.
+    """
+
+    def __init__(self, reason: str, row: int | None = None) -> None:
+        super().__init__(reason)
+        self.reason = reason
+        self.row = row
+
+    def __str__(self) -> str:
+        return self.reason if self.row is None else f"row {self.row}: {self.reason}"
 
 
 class CursorExpired(LogError):
     """The log was compacted: the frames after the cursor are no longer all there."""
+
+
+def shown(value: object) -> str:
+    """A value as a message shows it: its start and its end, however long or deep it is."""
+    try:
+        return reprlib.repr(value)
+    except ValueError:  # it has an int of more digits than Python writes out
+        return f"a huge {type(value).__name__}"

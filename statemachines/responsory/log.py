@@ -7,51 +7,71 @@ says so in its header, and can no longer be streamed from the start.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping
-from typing import TYPE_CHECKING, overload
+import itertools
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from typing import TYPE_CHECKING, TypeVar, overload
 
-from responsory.compaction import without_deltas
-from responsory.errors import LogError
-from responsory.events import DELTAS, ENDINGS, Event
-from responsory.rows import from_row, to_row
+from responsory.compaction import dropped, without_deltas
+from responsory.errors import FIRST_ROW, LogError
+from responsory.events import ENDINGS, Event
+from responsory.header import from_header, to_header
+from responsory.lines import from_line, to_line
+from responsory.rows import from_row, named, to_row
+from responsory.upcasts import CHAIN, UpcastChain
 
 if TYPE_CHECKING:
     from responsory.values import JSON
 
-FORMAT = 1
-"""Version of the row format."""
-MACHINE = 1
-"""Version of the events and of the table that orders them."""
+T = TypeVar("T")
 
 
 class EventLog:
     """A sequence of events; ``log[i].seq == i`` unless ``log.compacted``."""
 
-    __slots__ = ("_compacted", "_events", "_terminal")
+    __slots__ = ("_compacted", "_due", "_events")
 
     def __init__(self, events: Iterable[Event] = ()) -> None:
         self._events: list[Event] = []
-        self._terminal = False
+        self._due: int | None = 0
+        """The number of the next event; None after the terminal event."""
         self._compacted = False
-        self.extend(events)
+        self.extend([*events])
 
-    def extend(self, events: Iterable[Event]) -> None:
-        """Append the events of one command. Raises LogError at a gap or after the end."""
-        for event in events:
-            if self._terminal:
-                raise LogError(f"{type(event).__name__} after the terminal event")
-            if event.seq != len(self._events):
-                raise LogError(f"seq {event.seq} where {len(self._events)} is due")
-            self._append(event)
-
-    def _append(self, event: Event) -> None:
+    def extend(self, events: Sequence[Event]) -> None:
+        """Append the events of one command, all or none. Raises LogError at a gap, and after the
+        terminal event."""
+        try:
+            # Nearly every group is one delta.
+            (event,) = events
+        except ValueError:
+            self._extend(events)
+            return
+        if event.seq != self._due:
+            raise self._refusal(event, self._due)
         self._events.append(event)
-        self._terminal = type(event) in ENDINGS
+        self._due = None if type(event) in ENDINGS else event.seq + 1
+
+    def _extend(self, events: Sequence[Event]) -> None:
+        due = self._due
+        # By index: an iterator, of which the attempt above has taken events, has no length.
+        for at in range(len(events)):
+            event = events[at]
+            if event.seq != due:
+                raise self._refusal(event, due)
+            due = None if type(event) in ENDINGS else event.seq + 1
+        self._events += events
+        self._due = due
+
+    @staticmethod
+    def _refusal(event: Event, due: int | None) -> LogError:
+        if due is None:
+            return LogError(f"{named(event)} after the terminal event")
+        return LogError(f"{named(event)} where {due} is due")
 
     @property
     def terminal(self) -> bool:
         """The log has ended: nothing can follow."""
-        return self._terminal
+        return self._due is None
 
     @property
     def compacted(self) -> bool:
@@ -79,53 +99,78 @@ class EventLog:
     __hash__ = None  # type: ignore[assignment]  # a log grows
 
     def __repr__(self) -> str:
-        return f"<EventLog of {len(self)} events{', ended' if self._terminal else ''}>"
+        return f"<EventLog of {len(self)} events{', ended' if self.terminal else ''}>"
 
     def compact(self) -> EventLog:
         """The same log without its deltas. Raises LogError while it has not ended: the sum of an
         open part is in its deltas alone."""
-        if not self._terminal:
+        if not self.terminal:
             raise LogError("a log that has not ended cannot be compacted")
         compacted = EventLog()
         compacted._compacted = True
-        for event in without_deltas(self._events):
-            compacted._append(event)
+        compacted._events = [*without_deltas(self._events)]
+        compacted._due = None
         return compacted
 
     def rows(self) -> Iterator[JSON]:
-        """The header, then one row per event; each is one JSON value."""
-        yield {"format": FORMAT, "machine": MACHINE, "compacted": self._compacted}
-        for event in self._events:
-            yield to_row(event)
+        """The header, then one row per event; each is one JSON value. Raises LogError for a value
+        that could not be read again."""
+        yield to_header(compacted=self._compacted)
+        for row, event in enumerate(self._events, FIRST_ROW):
+            try:
+                yield to_row(event)
+            except LogError as error:
+                error.row = row
+                raise
+
+    def lines(self) -> Iterator[bytes]:
+        """The rows as JSON Lines in UTF-8, line ends included. Raises as ``rows`` does."""
+        return map(to_line, self.rows())
 
     @classmethod
-    def from_rows(cls, rows: Iterable[JSON]) -> EventLog:
-        """The log of these rows, header first. Raises LogError for what is no row, out of order, or
-        not as the header says; whether a machine can have written it is for ``Response.replay``."""
-        source = iter(rows)
-        compacted = _read_header(next(source, None))
-        log = cls()
-        if not compacted:
-            log.extend(map(from_row, source))
-            return log
-        log._compacted = True
-        for event in map(from_row, source):
-            if log._terminal or (log._events and event.seq <= log._events[-1].seq):
-                raise LogError(f"seq {event.seq} is out of order")
-            if type(event) in DELTAS:
-                raise LogError(f"seq {event.seq} is a delta in a compacted log")
-            log._append(event)
-        if not log._terminal:
-            raise LogError("a compacted log that has not ended")
+    def from_rows(cls, rows: Iterable[JSON], upcasts: UpcastChain = CHAIN) -> EventLog:
+        """The log of these rows, header first, of any version that ``upcasts`` reads.
+
+        Raises LogError at the first row that is none, is out of order, or is not as the header
+        says. Whether a machine can have written the whole is for ``Response.replay``.
+        """
+        return cls._read(rows, _same, upcasts)
+
+    @classmethod
+    def from_lines(cls, lines: Iterable[str | bytes], upcasts: UpcastChain = CHAIN) -> EventLog:
+        """The log of JSON Lines, such as those of an open file. Raises as ``from_rows`` does, and
+        for a line that is not JSON."""
+        return cls._read(lines, from_line, upcasts)
+
+    @classmethod
+    def _read(
+        cls, source: Iterable[T], parse: Callable[[T], JSON], upcasts: UpcastChain
+    ) -> EventLog:
+        log, row, rest = cls(), 1, iter(source)
+        try:
+            header = [parse(first) for first in itertools.islice(rest, 1)]
+            if not header:
+                raise LogError("no header of a log")
+            version, log._compacted = from_header(header[0], upcasts.versions)
+            upcast = upcasts.since(version)
+            for value in rest:
+                row += 1
+                log._take(from_row(upcast(parse(value))))
+            if log._compacted and not log.terminal:
+                row += 1
+                raise LogError("a compacted log that has not ended")
+        except LogError as error:
+            error.row = row
+            raise
         return log
 
+    def _take(self, event: Event) -> None:
+        """Append an event that was read."""
+        if self._compacted and self._due is not None:
+            # The number that is due after dropped deltas is that of the event itself.
+            self._due += dropped(event, self._due)
+        self.extend([event])
 
-def _read_header(header: JSON) -> bool:
-    """Whether the log is compacted."""
-    if not isinstance(header, Mapping) or set(header) != {"format", "machine", "compacted"}:
-        raise LogError(f"not the header of a log: {header!r}")
-    if header["format"] != FORMAT or header["machine"] != MACHINE:
-        raise LogError(f"a log of another version: {header!r}; this is {FORMAT}, {MACHINE}")
-    if not isinstance(header["compacted"], bool):
-        raise LogError(f"not the header of a log: {header!r}")
-    return header["compacted"]
+
+def _same(row: JSON) -> JSON:
+    return row

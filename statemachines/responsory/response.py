@@ -12,10 +12,11 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from responsory.commands import CLIENT_COMMANDS, COMMANDS, Command
-from responsory.compaction import restored
+from responsory.compaction import restore
 from responsory.errors import IllegalTransition, LogError
 from responsory.extended import ExtendedState
-from responsory.grammar import cause, check, goes_on
+from responsory.faults import fault
+from responsory.grammar import cause, goes_on
 from responsory.moves import MOVES
 from responsory.transitions import ROWS
 
@@ -39,8 +40,13 @@ class Response:
     def replay(cls, events: Iterable[Event]) -> Response:
         """The machine that wrote this log, compacted or not. Raises LogError where none can have
         written it, an end inside a group of events included."""
-        machine = cls()
-        machine.apply(restored(events))
+        machine, whole = cls(), restore(events)
+        try:
+            machine.apply(whole.events)
+        except LogError as error:
+            raise whole.first(error) from None
+        if whole.fault is not None:
+            raise whole.fault
         return machine
 
     @property
@@ -91,7 +97,7 @@ class Response:
         """Take facts: the events of whole groups that another machine gave from this state on.
 
         Raises LogError at the first group that no command gives here; those before it are taken,
-        and of that one nothing is.
+        and of that one nothing is. The error's row is that of a log which is whole up to there.
         """
         facts, at = list(events), 0
         extended = self._extended
@@ -103,7 +109,8 @@ class Response:
                 at += 1
                 continue
             group = self._due(facts, at)
-            check(facts, at, group)
+            if not group or facts[at : at + len(group)] != group:
+                raise fault(extended, self._row, facts[at:])
             self._move(group)
             at += len(group)
 
@@ -118,18 +125,11 @@ class Response:
         return other
 
     def _due(self, facts: list[Event], at: int) -> list[Event]:
-        """The group that must begin at ``facts[at]``. Raises LogError where none can."""
+        """The group that must begin at ``facts[at]``; empty where none can."""
         command = cause(facts, at, self._extended.phase)
-        group: list[Event] = []
-        if command is not None and type(command) in self._row:
-            group = self.decide(command)
-        if not group:
-            event = facts[at]
-            raise LogError(
-                f"{type(event).__name__} with seq {event.seq} cannot follow in state "
-                f"`{self.state.value}` with next seq {self.seq}"
-            )
-        return group
+        if command is None or type(command) not in self._row:
+            return []
+        return self.decide(command)
 
     def _move(self, events: list[Event]) -> None:
         extended = self._extended

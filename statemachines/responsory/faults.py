@@ -1,0 +1,123 @@
+"""Where a log goes wrong, and how: the first event after which no log can go on.
+
+Replay finds out that a group of events is none, from its end: the event that tells the command.
+Here the group is read from its start. Every command is decided that can have given a group with
+these payloads, and the one whose group goes along with the events for longest names the place. This
+is slow, and done once, when a log is refused.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, TypeVar, get_args
+
+from responsory import events as ev
+from responsory.commands import (
+    Accept,
+    CallClosed,
+    CallInput,
+    CallOpened,
+    Cancel,
+    Command,
+    Fail,
+    Finish,
+    Reasoning,
+    Refusal,
+    Start,
+    Text,
+)
+from responsory.errors import FIRST_ROW, LogError
+from responsory.grammar import LONGEST
+from responsory.rows import SHAPES, named
+from responsory.values import Phase, Usage
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Sequence
+
+    from responsory.extended import ExtendedState
+    from responsory.table import Row
+
+E = TypeVar("E", bound=ev.Event)
+
+NONE = Usage(0, 0)
+
+
+def fault(m: ExtendedState, handlers: Row[ExtendedState], events: Sequence[ev.Event]) -> LogError:
+    """What is wrong with events whose first group no command gives in this state."""
+    window = events[:LONGEST]
+    groups = [
+        handlers[type(command)](m, command)
+        for command in _commands(window)
+        if type(command) in handlers
+    ]
+    common = max((_common(window, group) for group in groups), default=0)
+    due = [group[common] for group in groups if common == _common(window, group) < len(group)]
+    return LogError(_reason(m, window, common, due), FIRST_ROW + m.seq + common)
+
+
+def _common(events: Sequence[ev.Event], group: Sequence[ev.Event]) -> int:
+    """How many events they begin with together."""
+    length = min(len(events), len(group))
+    return next((at for at in range(length) if events[at] != group[at]), length)
+
+
+def _commands(events: Sequence[ev.Event]) -> Iterator[Command]:
+    """One command at least for every group that can begin as these events do.
+
+    What they do not tell is made up: the events that are there end before it would be seen.
+    """
+
+    def first(kind: type[E], otherwise: E) -> E:
+        return next((event for event in events if isinstance(event, kind)), otherwise)
+
+    created = first(ev.Created, ev.Created(0, "", 0, False, {}))
+    yield Accept(created.id, created.created_at, created.background, created.echo)
+    yield Start()
+    text = first(ev.TextDelta, ev.TextDelta(0, 0, 0, ""))
+    for phase in (None, *get_args(Phase)):
+        yield Text(text.text if text.logprobs else text.text or "?", text.logprobs, phase)
+    yield Refusal(first(ev.RefusalDelta, ev.RefusalDelta(0, 0, 0, "")).text or "?")
+    yield Reasoning(first(ev.ReasoningDelta, ev.ReasoningDelta(0, 0, 0, "")).text or "?")
+    item = first(ev.ItemAdded, ev.ItemAdded(0, 0, "function_call"))
+    name = "?" if item.name is None else item.name
+    yield CallOpened("function", name, item.call_id)
+    yield CallOpened("custom", name, item.call_id)
+    yield CallInput(first(ev.InputDelta, ev.InputDelta(0, 0, "")).text or "?")
+    yield CallClosed()
+    whole = first(ev.Completed, ev.Completed(0, NONE))
+    yield Finish("stop", whole.usage, whole.completed_at, whole.stop)
+    cut = first(ev.Incomplete, ev.Incomplete(0, NONE, "max_output_tokens"))
+    yield Finish("length", cut.usage, None, cut.stop)
+    yield Finish("content_filter", cut.usage, None, cut.stop)
+    failed = first(ev.Failed, ev.Failed(0, NONE, "", ""))
+    told = first(ev.Errored, ev.Errored(0, failed.code, failed.message))
+    yield Fail(told.code, told.message, failed.usage)
+    yield Cancel(first(ev.Cancelled, ev.Cancelled(0, NONE)).usage)
+
+
+def _reason(
+    m: ExtendedState, events: Sequence[ev.Event], common: int, due: Sequence[ev.Event]
+) -> str:
+    """``due``: what can come after the first ``common`` events, in the order of the commands."""
+    kinds = " or ".join(dict.fromkeys(type(event).__name__ for event in due))
+    seq = m.seq + common
+    if common == len(events):
+        return f"the log ends inside a group: {kinds} with seq {seq} is due"
+    event = events[common]
+    if not due:
+        return f"{named(event)} after the end, in state `{m.state.value}`"
+    alike = [_differences(event, other) for other in due if type(other) is type(event)]
+    if alike:
+        wrong = min(alike, key=_unlikeness)
+        return f"{named(event)} has another {', '.join(wrong)} than is due"
+    place = type(events[common - 1]).__name__ if common else f"in state `{m.state.value}`"
+    return f"{named(event)} cannot follow {place}: {kinds} with seq {seq} is due"
+
+
+def _differences(event: ev.Event, other: ev.Event) -> list[str]:
+    names = SHAPES[type(event)].names
+    return [name for name in names if getattr(event, name) != getattr(other, name)]
+
+
+def _unlikeness(differences: list[str]) -> tuple[bool, int]:
+    """What is added as another type is the last to compare with."""
+    return "type" in differences, len(differences)
