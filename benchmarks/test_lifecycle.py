@@ -90,11 +90,12 @@ def test_token(benchmark: BenchmarkFixture, name: str) -> None:
         return (Segmenter(FORMATS[family]), machine, log, stream), {}
 
     def play(segmenter: Segmenter, machine: Response, log: EventLog, stream: Stream) -> None:
+        read, receive, append, render = segmenter.feed, machine.receive, log.extend, stream.feed
         for pieces in STEPS:
-            for segment in segmenter.feed(pieces):
-                events = machine.receive(segment)
-                log.extend(events)
-                stream.feed(0, events)
+            for segment in read(pieces):
+                events = receive(segment)
+                append(events)
+                render(0, events)
 
     if bar is not None:
         benchmark.extra_info["at most"] = bar

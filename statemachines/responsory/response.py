@@ -75,9 +75,14 @@ class Response:
         extended = self._extended
         events = handler(extended, command)
         state = extended.state
-        for event in events:
+        if len(events) == 1:
+            event = events[0]
             MOVES[type(event)](extended, event)
-        extended.seq += len(events)
+            extended.seq += 1
+        else:
+            for event in events:
+                MOVES[type(event)](extended, event)
+            extended.seq += len(events)
         if extended.state is not state:
             self._row = ROWS[extended.state]
         return events

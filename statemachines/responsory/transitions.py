@@ -27,6 +27,7 @@ from responsory.commands import (
     Start,
     Text,
 )
+from responsory.events import TextDelta
 from responsory.states import CALLS, EVERY, MESSAGES, OPEN, REASONINGS, TERMINAL, State
 from responsory.table import Table
 
@@ -142,12 +143,12 @@ refuse(EVERY - QUEUED, Start)
 
 @on(IN_TEXT, Text)
 def text_goes_on(m: ExtendedState, command: Text) -> list[Event]:
-    phase = command.phase
+    phase, text = command.phase, command.text
     if phase is not m.phase and phase != m.phase:  # the first test is the cheap one
         return text_opens_message(m, command)
-    if not command.text and not command.logprobs:
+    if not text and not command.logprobs:
         return []
-    return [ev.TextDelta(m.seq, m.item, m.part, command.text, command.logprobs)]
+    return [TextDelta(m.seq, m.item, m.part, text, command.logprobs)]
 
 
 @on(IN_REFUSAL, Text)

@@ -10,6 +10,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any, Literal, TypeAlias
 
 from responsory import events as ev
+from responsory.events import TextDelta
 from responsory.projections.choices import check_begin
 from responsory.projections.logprobs import entries
 from responsory.projections.resource import Resource
@@ -54,12 +55,12 @@ class ResponsesStream:
 
     def feed(self, choice: int, events: Sequence[ev.Event]) -> list[bytes]:
         """Whole frames, in order. ``choice`` is always 0: a response has one answer."""
-        if len(events) == 1 and choice == 0:
+        if len(events) == 1 and not choice and self._live:
             event = events[0]
-            if type(event) is ev.TextDelta and self._live and not event.logprobs:
+            if type(event) is TextDelta and not event.logprobs:
                 # Nearly every feed is this one, so it is written out.
-                delta = f"{self._head}{event.seq}{self._middle}{quote(event.text)}{PLAIN_END}"
-                return [delta.encode()]
+                frame = f"{self._head}{event.seq}{self._middle}{quote(event.text)}{PLAIN_END}"
+                return [frame.encode()]
         return self._feed(choice, events)
 
     def _feed(self, choice: int, events: Sequence[ev.Event]) -> list[bytes]:

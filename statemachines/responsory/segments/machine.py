@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING
 
 from responsory.commands import Reasoning, Text
 from responsory.segments.formats import PLAIN, Spec
-from responsory.segments.markup import Region, Scanner
+from responsory.segments.markup import Region, Scanner, holds_no_markup
 from responsory.segments.pieces import Aligner, Piece, is_whole_token
 from responsory.segments.shown import Segment, Shown
 from responsory.segments.stops import StopMatcher
@@ -89,16 +89,11 @@ class Segmenter:
         """The segments that one engine step makes certain."""
         channel = self._at_a_glance
         if channel is not None and len(pieces) == 1:
-            piece = pieces[0]
+            piece, starts = pieces[0], self._starts
             text = piece.text
-            if text and not piece.logprobs:
-                for start in self._starts:
-                    if start in text:
-                        break
-                else:
-                    if not self._starts or not text[-1].isspace():
-                        self._glanced += len(piece.ids)
-                        return [channel(text)]
+            if text and not piece.logprobs and (not starts or holds_no_markup(text, starts)):
+                self._glanced += len(piece.ids)
+                return [channel(text)]
         if self._quiet and pieces and self._is_clean(pieces):
             return self._pass(pieces)
         return self._read(pieces)
@@ -117,9 +112,7 @@ class Segmenter:
     def _is_clean(self, pieces: Sequence[Piece]) -> bool:
         """Whether all of the step is text of the mode, and no token of it is left over."""
         text = "".join([piece.text for piece in pieces])
-        if not pieces[-1].text or any(start in text for start in self._starts):
-            return False
-        if self._starts and text[-1].isspace():
+        if not pieces[-1].text or (self._starts and not holds_no_markup(text, self._starts)):
             return False
         asked = [piece for piece in pieces if piece.logprobs]
         return not asked or (not self._matcher.stops and all(map(is_whole_token, asked)))

@@ -14,6 +14,8 @@ from typing import TYPE_CHECKING
 from responsory.immutable import immutable
 
 if TYPE_CHECKING:
+    from collections.abc import Iterable
+
     from responsory.segments.formats.spec import Channel, Mode, Spec
 
 SPACE = re.compile(r"\s*")
@@ -130,6 +132,15 @@ class Scanner:
         if length:
             start, self._settled = self._settled, self._settled + length
             regions.append(Region(channel, start, self._settled, text))
+
+
+def holds_no_markup(text: str, starts: Iterable[str]) -> bool:
+    """Whether no marker begins in ``text``, which is not empty, and no white space at its end could
+    touch one. ``starts``: the characters with which a marker begins."""
+    for start in starts:
+        if start in text:
+            return False
+    return not text[-1].isspace()
 
 
 def _first_character(window: str, at: int) -> int:
