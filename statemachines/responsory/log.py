@@ -46,10 +46,11 @@ class EventLog:
         except ValueError:
             self._extend(events)
             return
-        if event.seq != self._due:
+        seq = event.seq
+        if seq != self._due:
             raise self._refusal(event, self._due)
         self._events.append(event)
-        self._due = None if type(event) in ENDINGS else event.seq + 1
+        self._due = None if type(event) in ENDINGS else seq + 1
 
     def _extend(self, events: Sequence[Event]) -> None:
         due = self._due
