@@ -2,20 +2,23 @@
 
 A token is measured from a piece of text to the bytes of its frame (segmenter, machine, log,
 projection), beside ``json.dumps`` of that frame as a dict; a replay beside ``json.loads`` of the
-frames.
+frames. Each is taken in turns with its baseline.
 """
 
 from __future__ import annotations
 
 import json
+import statistics
+import time
 import tracemalloc
-from collections.abc import Callable
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any, Protocol
 
+import attrs
 import pytest
 from pytest_benchmark.fixture import BenchmarkFixture
 
-from responsory import EventLog, Response, Usage
+from responsory import EventLog, Logprob, Response, Usage
 from responsory.commands import Accept, Command, Finish, Reasoning, Text
 from responsory.events import Event
 from responsory.projections import ChatStream, CompletionsStream, ResponsesStream
@@ -26,9 +29,10 @@ TOKENS = 4096
 EVENTS = 1_000_000
 
 WORDS = [f" w{at % 997}" for at in range(TOKENS)]
-STEPS = [[Piece(word, (at,))] for at, word in enumerate(WORDS)]
+LINES = [f"w{at}\n" if at % 8 == 0 else word for at, word in enumerate(WORDS)]
+"""Every eighth token ends a line, and what ends in white space may touch a marker."""
 
-FRAME = {
+FRAME: Mapping[str, Any] = {
     "type": "response.output_text.delta",
     "sequence_number": 1017,
     "item_id": f"msg_{TAIL}_0",
@@ -37,74 +41,110 @@ FRAME = {
     "delta": " there",
     "logprobs": [],
 }
+ENTRY = {"token": " there", "logprob": -0.25, "bytes": [32, 116, 104, 101, 114, 101]}
+FRAME_WITH_LOGPROB = {**FRAME, "logprobs": [{**ENTRY, "top_logprobs": [ENTRY]}]}
 
 
 class Stream(Protocol):
-    def feed(self, choice: int, events: list[Event]) -> list[bytes]: ...
+    def feed(self, choice: int, events: Sequence[Event]) -> list[bytes]: ...
 
 
-def rounds(
+def beside(
     benchmark: BenchmarkFixture,
     work: Callable[..., object],
-    setup: Callable[[], Any] | None = None,
-    count: int = 20,
+    baseline: Callable[[], object],
+    *,
+    setup: Callable[[], tuple[Any, ...]] = tuple,
+    rounds: int = 20,
+    bar: float | None = None,
 ) -> None:
-    benchmark.pedantic(work, setup=setup, rounds=count)  # type: ignore[no-untyped-call]  # untyped there
+    """Benchmark ``work``, and note the median of its time over the baseline's, round by round.
+
+    ``setup`` gives the arguments of a round of work. ``bar``: what the ratio should not exceed.
+    """
+    ratios = []
+    for _ in range(rounds):
+        prepared = setup()
+        begin = time.perf_counter()
+        baseline()
+        middle = time.perf_counter()
+        work(*prepared)
+        ratios.append((time.perf_counter() - middle) / (middle - begin))
+    benchmark.extra_info["ratio"] = statistics.median(ratios)
+    benchmark.extra_info["at most"] = bar
+    benchmark.pedantic(  # type: ignore[no-untyped-call]  # untyped there
+        work, setup=lambda: (setup(), {}), rounds=rounds
+    )
 
 
 # --- one token ----------------------------------------------------------------------------------
 
-TOKEN = pytest.mark.benchmark(group=f"lifecycle: {TOKENS} tokens")
+
+def plain(words: Iterable[str]) -> list[list[Piece]]:
+    return [[Piece(word, (at,))] for at, word in enumerate(words)]
 
 
-@TOKEN
-@pytest.mark.usefixtures("baseline")
-def test_json_dumps(benchmark: BenchmarkFixture) -> None:
-    def dump() -> None:
-        dumps = json.dumps
-        for _ in range(TOKENS):
-            dumps(FRAME)
-
-    rounds(benchmark, dump)
+def with_logprobs(words: Iterable[str]) -> list[list[Piece]]:
+    return [
+        [Piece(word, (at,), (Logprob(word, -0.25, word.encode()),))]
+        for at, word in enumerate(words)
+    ]
 
 
-STREAMS: dict[str, tuple[Callable[[], Stream], str, float | None]] = {
-    "responses": (ResponsesStream, "plain", 0.6),
-    "chat": (ChatStream, "plain", 0.8),
-    "completions": (CompletionsStream, "plain", None),
-    "responses of a think model": (ResponsesStream, "think", None),
+@attrs.frozen(kw_only=True)
+class Life:
+    """One way of a token, its baseline, and the bar if it has one."""
+
+    stream: Callable[[], Stream] = ResponsesStream
+    family: str = "plain"
+    stop: str = ""
+    steps: list[list[Piece]] = attrs.field(factory=lambda: plain(WORDS))
+    frame: Mapping[str, Any] = FRAME
+    bar: float | None = None
+
+
+LIVES = {
+    "responses": Life(bar=0.6),
+    "chat": Life(stream=ChatStream, bar=0.8),
+    "completions": Life(stream=CompletionsStream),
+    "responses, think": Life(family="think"),
+    "responses, think, lines": Life(family="think", steps=plain(LINES)),
+    "responses, stop string": Life(stop="STOP"),
+    "responses, logprobs": Life(steps=with_logprobs(WORDS), frame=FRAME_WITH_LOGPROB),
 }
 
 
-@TOKEN
-@pytest.mark.parametrize("name", STREAMS)
+@pytest.mark.benchmark(group=f"lifecycle: a token, beside json.dumps of its frame ({TOKENS} times)")
+@pytest.mark.parametrize("name", LIVES)
 def test_token(benchmark: BenchmarkFixture, name: str) -> None:
     """Segment, machine, log and frame."""
-    make, family, bar = STREAMS[name]
+    life = LIVES[name]
 
-    def setup() -> tuple[tuple[object, ...], dict[str, object]]:
-        machine, log, stream = Response(), EventLog(), make()
+    def dump() -> None:
+        dumps, frame = json.dumps, dict(life.frame)
+        for _ in range(TOKENS):
+            dumps(frame)
+
+    def setup() -> tuple[Any, ...]:
+        machine, log, stream = Response(), EventLog(), life.stream()
         events = machine.receive(Accept(TAIL, 1764500000, False, {"model": "tiny"}))
         log.extend(events)
         stream.feed(0, events)
-        return (Segmenter(FORMATS[family]), machine, log, stream), {}
+        stops = (life.stop,) if life.stop else ()
+        return Segmenter(FORMATS[life.family], stop=stops), machine, log, stream
 
     def play(segmenter: Segmenter, machine: Response, log: EventLog, stream: Stream) -> None:
         read, receive, append, render = segmenter.feed, machine.receive, log.extend, stream.feed
-        for pieces in STEPS:
+        for pieces in life.steps:
             for segment in read(pieces):
                 events = receive(segment)
                 append(events)
                 render(0, events)
 
-    if bar is not None:
-        benchmark.extra_info["at most"] = bar
-    rounds(benchmark, play, setup)
+    beside(benchmark, play, dump, setup=setup, bar=life.bar)
 
 
 # --- a replay -----------------------------------------------------------------------------------
-
-REPLAY = pytest.mark.benchmark(group=f"lifecycle: replay of {EVENTS:,} events")
 
 
 def lived(*commands: Command) -> list[Event]:
@@ -126,12 +166,25 @@ def answers() -> list[list[Event]]:
     return [log] * (EVENTS // len(log))
 
 
-SHAPES = {"one long text": long_text, "answers of 500 tokens": answers}
+def short_items() -> list[list[Event]]:
+    """Many ended logs of items of one delta each: here every group is decided again."""
+    commands = [kind(word) for word in WORDS[:50] for kind in (Reasoning, Text)]
+    log = lived(*commands, Finish("stop", Usage(11, 100), 1764500001))
+    return [log] * (EVENTS // len(log))
 
 
-@REPLAY
-@pytest.mark.usefixtures("baseline")
-def test_json_loads(benchmark: BenchmarkFixture) -> None:
+SHAPES: Mapping[str, tuple[Callable[[], list[list[Event]]], float | None]] = {
+    "one long text": (long_text, 0.3),
+    "answers of 500 tokens": (answers, 0.3),
+    "items of one token": (short_items, None),
+}
+
+
+@pytest.mark.benchmark(group=f"lifecycle: a replay of {EVENTS:,} events, beside json.loads")
+@pytest.mark.parametrize("shape", SHAPES)
+def test_replay(benchmark: BenchmarkFixture, shape: str) -> None:
+    make, bar = SHAPES[shape]
+    logs = make()
     data = json.dumps(FRAME, separators=(",", ":"))
 
     def load() -> None:
@@ -139,20 +192,11 @@ def test_json_loads(benchmark: BenchmarkFixture) -> None:
         for _ in range(EVENTS):
             loads(data)
 
-    rounds(benchmark, load, count=3)
-
-
-@REPLAY
-@pytest.mark.parametrize("shape", SHAPES)
-def test_replay(benchmark: BenchmarkFixture, shape: str) -> None:
-    logs = SHAPES[shape]()
-
     def replay() -> None:
         for log in logs:
             Response.replay(log)
 
-    benchmark.extra_info["at most"] = 0.3
-    rounds(benchmark, replay, count=3)
+    beside(benchmark, replay, load, rounds=3, bar=bar)
 
 
 # --- a kept log ---------------------------------------------------------------------------------
@@ -177,7 +221,7 @@ def test_memory_of_a_finished_log(
     size, _ = tracemalloc.get_traced_memory()
     tracemalloc.stop()
     benchmark.extra_info["bytes"] = size
-    rounds(benchmark, build, count=3)
+    benchmark.pedantic(build, rounds=3)  # type: ignore[no-untyped-call]  # untyped there
     with capsys.disabled():
         print(f"\na finished log of {TOKENS} tokens: {size:,} bytes (at most 1,200,000)")
     assert len(log) > TOKENS

@@ -8,7 +8,7 @@ events into what clients of the Responses, Chat Completions and Completions APIs
 from __future__ import annotations
 
 from responsory.commands import Command
-from responsory.errors import CursorExpired, IllegalTransition, LogError
+from responsory.errors import CursorExpired, IllegalTransition, LogError, ResponsoryError
 from responsory.events import Event
 from responsory.log import EventLog
 from responsory.response import Response
@@ -24,6 +24,7 @@ __all__ = [
     "LogError",
     "Logprob",
     "Response",
+    "ResponsoryError",
     "State",
     "TopLogprob",
     "Usage",

@@ -2,20 +2,48 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import TYPE_CHECKING, Literal
 
 import attrs
 
+from responsory import checks
+from responsory.checks import valid
+from responsory.errors import shown
 from responsory.immutable import immutable
+from responsory.values import Usage
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from responsory.values import JSON, Logprob, Phase
 
-    from responsory.values import JSON, Logprob, Phase, Usage
+
+RESERVED = frozenset({
+    "id", "object", "created_at", "completed_at", "status", "error", "incomplete_details", "output",
+    "usage",
+})  # fmt: skip
+"""The keys of a Responses resource that are the response's own: no echo can hold them."""
+
+
+def own_echo(value: Mapping[str, JSON]) -> dict[str, JSON]:
+    """The echo as a copy that nothing else holds. Raises ValueError for what is no JSON object or
+    has a reserved key."""
+    try:
+        copied = checks.echo(value)
+    except ValueError as error:
+        raise ValueError(f"echo {error}") from None
+    taken = sorted(RESERVED & copied.keys())
+    if taken:
+        raise ValueError(f"an echo cannot hold the response's own keys: {', '.join(taken)}")
+    return copied
+
+
+def _usage(value: object) -> None:
+    if not isinstance(value, Usage):
+        raise ValueError(f"must be a Usage, not {shown(value)}")
 
 
 class Command:
-    """The base of all commands."""
+    """The base of all commands. Making one raises ValueError for a value that it cannot carry."""
 
     __slots__ = ()
 
@@ -27,13 +55,14 @@ class Accept(Command):
     ``id`` is the tail T of every public id (``resp_T``, ``msg_T_0``, ``chatcmpl-T``);
     ``created_at`` is in Unix seconds. ``echo`` holds the request's own settings as they are shown:
     for the Responses API the constant end of every snapshot, from ``model`` on, key order kept;
-    for chat and completions at least ``model``.
+    for chat and completions at least ``model``. It is copied, and cannot hold a key of the
+    response's own (``RESERVED``).
     """
 
-    id: str
-    created_at: int
-    background: bool = False
-    echo: Mapping[str, JSON] = attrs.field(factory=dict)
+    id: str = attrs.field(validator=valid(checks.name))
+    created_at: int = attrs.field(validator=valid(checks.count))
+    background: bool = attrs.field(default=False, validator=valid(checks.flag))
+    echo: Mapping[str, JSON] = attrs.field(factory=dict, converter=own_echo)
 
 
 @immutable
@@ -43,7 +72,11 @@ class Start(Command):
 
 @immutable
 class Text(Command):
-    """Text of the answer. Text of another ``phase`` is another message."""
+    """Text of the answer. Text of another ``phase`` is another message.
+
+    The texts of this and the next commands are looked at by the machine, which raises ValueError
+    for half a surrogate pair.
+    """
 
     text: str
     logprobs: tuple[Logprob, ...] = ()
@@ -70,10 +103,10 @@ class CallOpened(Command):
     earlier call of the response has already is not used, and the id is derived."""
 
     kind: Literal["function", "custom"] = attrs.field(
-        validator=attrs.validators.in_(("function", "custom"))
+        validator=valid(checks.one_of("function", "custom"))
     )
-    name: str
-    call_id: str | None = None
+    name: str = attrs.field(validator=valid(checks.name))
+    call_id: str | None = attrs.field(default=None, validator=valid(checks.optional(checks.text)))
 
 
 @immutable
@@ -98,27 +131,32 @@ class Finish(Command):
     """
 
     reason: Literal["stop", "length", "content_filter"] = attrs.field(
-        validator=attrs.validators.in_(("stop", "length", "content_filter"))
+        validator=valid(checks.one_of("stop", "length", "content_filter"))
     )
-    usage: Usage
-    completed_at: int | None = None
-    stop: str | int | None = None
+    usage: Usage = attrs.field(validator=valid(_usage))
+    completed_at: int | None = attrs.field(
+        default=None, validator=valid(checks.optional(checks.count))
+    )
+    stop: str | int | None = attrs.field(
+        default=None, validator=valid(checks.optional(checks.stop))
+    )
 
 
 @immutable
 class Fail(Command):
-    """The engine or the server broke; ``message`` is for the client."""
+    """The engine or the server broke; ``message`` is for the client. Half a surrogate pair in it
+    becomes U+FFFD: a failure is told, whatever it says."""
 
-    code: str
-    message: str
-    usage: Usage
+    code: str = attrs.field(converter=checks.printable)
+    message: str = attrs.field(converter=checks.printable)
+    usage: Usage = attrs.field(validator=valid(_usage))
 
 
 @immutable
 class Cancel(Command):
     """The client cancelled, or went away."""
 
-    usage: Usage
+    usage: Usage = attrs.field(validator=valid(_usage))
 
 
 COMMANDS: tuple[type[Command], ...] = (

@@ -2,11 +2,13 @@
 
 ::
 
-    Exception
+    ResponsoryError
     ├── IllegalTransition    a command that the state does not take; nothing has changed
     ├── TableError           a table that is checked at import is not whole, or says a thing twice
     └── LogError             events or rows that no machine can have written
         └── CursorExpired    the frames after a cursor can no longer be given
+
+A value that no field can hold is a ValueError, and a thing of another type a TypeError, as ever.
 """
 
 from __future__ import annotations
@@ -19,7 +21,11 @@ if TYPE_CHECKING:
     from responsory.states import State
 
 
-class IllegalTransition(Exception):
+class ResponsoryError(Exception):
+    """The base of the errors of this library."""
+
+
+class IllegalTransition(ResponsoryError):
     """``command`` is not taken in ``state``. It was raised before anything changed.
 
     ``allowed`` are the names of the commands that are taken; ``status`` is a hint for an HTTP
@@ -38,8 +44,11 @@ class IllegalTransition(Exception):
         self.allowed = allowed
         self.status = status
 
+    def __reduce__(self) -> tuple[type[IllegalTransition], tuple[object, ...]]:
+        return type(self), (self.state, self.command, self.allowed, self.status)
 
-class TableError(Exception):
+
+class TableError(ResponsoryError):
     """A cell of the transition table, or a step of the upcasts, is missing or declared twice."""
 
 
@@ -47,7 +56,7 @@ FIRST_ROW = 2
 """The row of a log's first event."""
 
 
-class LogError(Exception):
+class LogError(ResponsoryError):
     """Events out of order, a row of an unknown kind, or a log that lacks what is asked of it.
 
     ``reason`` says what is wrong, and ``row`` where, if a log was read or replayed. Rows are

@@ -27,6 +27,8 @@ class Event:
 
 @immutable
 class Created(Event):
+    """The first event of every log: the response exists. Holds what Accept said."""
+
     kind: ClassVar[str] = "created"
     id: str
     created_at: int
@@ -36,18 +38,22 @@ class Created(Event):
 
 @immutable
 class Queued(Event):
+    """After Created, of a background response: it waits until it is started. Holds nothing more."""
+
     kind: ClassVar[str] = "queued"
 
 
 @immutable
 class InProgress(Event):
+    """After Created, or once a queued response is started: it runs. Holds nothing more."""
+
     kind: ClassVar[str] = "in_progress"
 
 
 @immutable
 class ItemAdded(Event):
-    """``name`` for calls; ``call_id`` for calls whose family supplies one; ``phase`` for messages
-    whose family marks it."""
+    """An item opens. ``name`` for calls; ``call_id`` for calls whose family supplies one; ``phase``
+    for messages whose family marks it."""
 
     kind: ClassVar[str] = "item_added"
     item: int
@@ -59,6 +65,8 @@ class ItemAdded(Event):
 
 @immutable
 class PartAdded(Event):
+    """A part opens, in a message or in reasoning. ``part`` is its index in the item."""
+
     kind: ClassVar[str] = "part_added"
     item: int
     part: int
@@ -67,6 +75,8 @@ class PartAdded(Event):
 
 @immutable
 class TextDelta(Event):
+    """A piece of the open ``output_text`` part. ``logprobs`` are of the tokens that it shows."""
+
     kind: ClassVar[str] = "text_delta"
     item: int
     part: int
@@ -76,6 +86,8 @@ class TextDelta(Event):
 
 @immutable
 class TextDone(Event):
+    """The open ``output_text`` part has ended. ``text`` and ``logprobs`` are the whole of it."""
+
     kind: ClassVar[str] = "text_done"
     item: int
     part: int
@@ -85,6 +97,8 @@ class TextDone(Event):
 
 @immutable
 class RefusalDelta(Event):
+    """A piece of the open ``refusal`` part."""
+
     kind: ClassVar[str] = "refusal_delta"
     item: int
     part: int
@@ -93,6 +107,8 @@ class RefusalDelta(Event):
 
 @immutable
 class RefusalDone(Event):
+    """The open ``refusal`` part has ended. ``text`` is the whole of it."""
+
     kind: ClassVar[str] = "refusal_done"
     item: int
     part: int
@@ -101,6 +117,8 @@ class RefusalDone(Event):
 
 @immutable
 class ReasoningDelta(Event):
+    """A piece of the open ``reasoning_text`` part."""
+
     kind: ClassVar[str] = "reasoning_delta"
     item: int
     part: int
@@ -109,6 +127,8 @@ class ReasoningDelta(Event):
 
 @immutable
 class ReasoningDone(Event):
+    """The open ``reasoning_text`` part has ended. ``text`` is the whole of it."""
+
     kind: ClassVar[str] = "reasoning_done"
     item: int
     part: int
@@ -117,6 +137,8 @@ class ReasoningDone(Event):
 
 @immutable
 class PartDone(Event):
+    """Directly after the Done event of the part's text: the part is closed."""
+
     kind: ClassVar[str] = "part_done"
     item: int
     part: int
@@ -124,6 +146,8 @@ class PartDone(Event):
 
 @immutable
 class InputDelta(Event):
+    """A piece of the open call's arguments (function) or input (custom)."""
+
     kind: ClassVar[str] = "input_delta"
     item: int
     text: str
@@ -131,6 +155,8 @@ class InputDelta(Event):
 
 @immutable
 class InputDone(Event):
+    """The input of the open call has ended. ``text`` is the whole of it, empty if none came."""
+
     kind: ClassVar[str] = "input_done"
     item: int
     text: str
@@ -138,6 +164,8 @@ class InputDone(Event):
 
 @immutable
 class ItemDone(Event):
+    """The item is closed. ``status``: whole, or cut by the end of the response."""
+
     kind: ClassVar[str] = "item_done"
     item: int
     status: ItemStatus
@@ -145,6 +173,8 @@ class ItemDone(Event):
 
 @immutable
 class Completed(Event):
+    """The end: the engine stopped by itself. ``completed_at`` and ``stop`` are those of Finish."""
+
     kind: ClassVar[str] = "completed"
     usage: Usage
     completed_at: int | None = None
@@ -153,6 +183,8 @@ class Completed(Event):
 
 @immutable
 class Incomplete(Event):
+    """The end: the engine was cut by the limit of tokens or by a filter, which ``reason`` says."""
+
     kind: ClassVar[str] = "incomplete"
     usage: Usage
     reason: Literal["max_output_tokens", "content_filter"]
@@ -161,6 +193,8 @@ class Incomplete(Event):
 
 @immutable
 class Errored(Event):
+    """Directly before Failed: what broke, for the client."""
+
     kind: ClassVar[str] = "errored"
     code: str
     message: str
@@ -168,6 +202,8 @@ class Errored(Event):
 
 @immutable
 class Failed(Event):
+    """The end: the engine or the server broke. ``code`` and ``message`` as in Errored."""
+
     kind: ClassVar[str] = "failed"
     usage: Usage
     code: str
@@ -176,6 +212,8 @@ class Failed(Event):
 
 @immutable
 class Cancelled(Event):
+    """The end: the client cancelled or went away. No frame tells it."""
+
     kind: ClassVar[str] = "cancelled"
     usage: Usage
 

@@ -8,6 +8,7 @@ is slow, and done once, when a log is refused.
 
 from __future__ import annotations
 
+from functools import partial
 from typing import TYPE_CHECKING, TypeVar, get_args
 
 from responsory import events as ev
@@ -31,7 +32,7 @@ from responsory.rows import SHAPES, named
 from responsory.values import Phase, Usage
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Sequence
+    from collections.abc import Callable, Iterator, Sequence
 
     from responsory.extended import ExtendedState
     from responsory.table import Row
@@ -44,14 +45,23 @@ NONE = Usage(0, 0)
 def fault(m: ExtendedState, handlers: Row[ExtendedState], events: Sequence[ev.Event]) -> LogError:
     """What is wrong with events whose first group no command gives in this state."""
     window = events[:LONGEST]
-    groups = [
-        handlers[type(command)](m, command)
-        for command in _commands(window)
-        if type(command) in handlers
-    ]
+    groups = [*_groups(m, handlers, window)]
     common = max((_common(window, group) for group in groups), default=0)
     due = [group[common] for group in groups if common == _common(window, group) < len(group)]
     return LogError(_reason(m, window, common, due), FIRST_ROW + m.seq + common)
+
+
+def _groups(
+    m: ExtendedState, handlers: Row[ExtendedState], events: Sequence[ev.Event]
+) -> Iterator[list[ev.Event]]:
+    """The groups that begin as the events may do."""
+    for make in _commands(events):
+        try:
+            command = make()
+            if type(command) in handlers:
+                yield handlers[type(command)](m, command)
+        except ValueError:  # a payload that no command can carry
+            continue
 
 
 def _common(events: Sequence[ev.Event], group: Sequence[ev.Event]) -> int:
@@ -60,8 +70,8 @@ def _common(events: Sequence[ev.Event], group: Sequence[ev.Event]) -> int:
     return next((at for at in range(length) if events[at] != group[at]), length)
 
 
-def _commands(events: Sequence[ev.Event]) -> Iterator[Command]:
-    """One command at least for every group that can begin as these events do.
+def _commands(events: Sequence[ev.Event]) -> Iterator[Callable[[], Command]]:
+    """How to make one command at least for every group that can begin as these events do.
 
     What they do not tell is made up: the events that are there end before it would be seen.
     """
@@ -69,29 +79,30 @@ def _commands(events: Sequence[ev.Event]) -> Iterator[Command]:
     def first(kind: type[E], otherwise: E) -> E:
         return next((event for event in events if isinstance(event, kind)), otherwise)
 
-    created = first(ev.Created, ev.Created(0, "", 0, False, {}))
-    yield Accept(created.id, created.created_at, created.background, created.echo)
-    yield Start()
+    created = first(ev.Created, ev.Created(0, "?", 0, False, {}))
+    yield partial(Accept, created.id, created.created_at, created.background, created.echo)
+    yield partial(Accept, created.id, created.created_at, created.background)
+    yield partial(Start)
     text = first(ev.TextDelta, ev.TextDelta(0, 0, 0, ""))
     for phase in (None, *get_args(Phase)):
-        yield Text(text.text if text.logprobs else text.text or "?", text.logprobs, phase)
-    yield Refusal(first(ev.RefusalDelta, ev.RefusalDelta(0, 0, 0, "")).text or "?")
-    yield Reasoning(first(ev.ReasoningDelta, ev.ReasoningDelta(0, 0, 0, "")).text or "?")
+        yield partial(Text, text.text if text.logprobs else text.text or "?", text.logprobs, phase)
+    yield partial(Refusal, first(ev.RefusalDelta, ev.RefusalDelta(0, 0, 0, "")).text or "?")
+    yield partial(Reasoning, first(ev.ReasoningDelta, ev.ReasoningDelta(0, 0, 0, "")).text or "?")
     item = first(ev.ItemAdded, ev.ItemAdded(0, 0, "function_call"))
-    name = "?" if item.name is None else item.name
-    yield CallOpened("function", name, item.call_id)
-    yield CallOpened("custom", name, item.call_id)
-    yield CallInput(first(ev.InputDelta, ev.InputDelta(0, 0, "")).text or "?")
-    yield CallClosed()
+    name = item.name or "?"
+    yield partial(CallOpened, "function", name, item.call_id)
+    yield partial(CallOpened, "custom", name, item.call_id)
+    yield partial(CallInput, first(ev.InputDelta, ev.InputDelta(0, 0, "")).text or "?")
+    yield partial(CallClosed)
     whole = first(ev.Completed, ev.Completed(0, NONE))
-    yield Finish("stop", whole.usage, whole.completed_at, whole.stop)
+    yield partial(Finish, "stop", whole.usage, whole.completed_at, whole.stop)
     cut = first(ev.Incomplete, ev.Incomplete(0, NONE, "max_output_tokens"))
-    yield Finish("length", cut.usage, None, cut.stop)
-    yield Finish("content_filter", cut.usage, None, cut.stop)
+    yield partial(Finish, "length", cut.usage, None, cut.stop)
+    yield partial(Finish, "content_filter", cut.usage, None, cut.stop)
     failed = first(ev.Failed, ev.Failed(0, NONE, "", ""))
     told = first(ev.Errored, ev.Errored(0, failed.code, failed.message))
-    yield Fail(told.code, told.message, failed.usage)
-    yield Cancel(first(ev.Cancelled, ev.Cancelled(0, NONE)).usage)
+    yield partial(Fail, told.code, told.message, failed.usage)
+    yield partial(Cancel, first(ev.Cancelled, ev.Cancelled(0, NONE)).usage)
 
 
 def _reason(

@@ -30,6 +30,11 @@ def call_id(tail: str, item: int) -> str:
     return f"call_{tail}_{item}"
 
 
+def is_derived(call_id: str, tail: str) -> bool:
+    """Whether a ``call_id`` looks like one that is derived from this tail."""
+    return call_id.startswith(f"call_{tail}_")
+
+
 def chat_id(tail: str) -> str:
     return f"chatcmpl-{tail}"
 

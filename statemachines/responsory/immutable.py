@@ -19,5 +19,5 @@ REALLY_FROZEN = os.environ.get("RESPONSORY_FROZEN") == "1"
 
 @dataclass_transform(frozen_default=True, field_specifiers=(attrs.field,))
 def immutable(cls: type[T]) -> type[T]:
-    """A slotted attrs class whose fields no typed code may assign."""
-    return attrs.define(cls, frozen=REALLY_FROZEN, weakref_slot=False)
+    """A slotted attrs class whose fields no typed code may assign, equal and hashed by value."""
+    return attrs.define(cls, frozen=REALLY_FROZEN, unsafe_hash=True, weakref_slot=False)

@@ -42,11 +42,11 @@ def from_line(line: str | bytes) -> JSON:
 
 
 def _object(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
-    members = dict(pairs)
-    if len(members) < len(pairs):
-        names = [name for name, _ in pairs]
-        twice = next(name for name in names if names.count(name) > 1)
-        raise ValueError(f"the key {shown(twice)} comes twice")
+    members: dict[str, Any] = {}
+    for name, value in pairs:
+        if name in members:
+            raise ValueError(f"the key {shown(name)} comes twice")
+        members[name] = value
     return members
 
 

@@ -25,7 +25,7 @@ if TYPE_CHECKING:
 T = TypeVar("T")
 
 
-class EventLog:
+class EventLog(Sequence[Event]):
     """A sequence of events; ``log[i].seq == i`` unless ``log.compacted``."""
 
     __slots__ = ("_compacted", "_due", "_events")
@@ -139,8 +139,11 @@ class EventLog:
 
     @classmethod
     def from_lines(cls, lines: Iterable[str | bytes], upcasts: UpcastChain = CHAIN) -> EventLog:
-        """The log of JSON Lines, such as those of an open file. Raises as ``from_rows`` does, and
-        for a line that is not JSON."""
+        """The log of JSON Lines, such as those of a file opened for reading bytes. Raises as
+        ``from_rows`` does, and for a line that is not JSON; TypeError for one text instead of its
+        lines."""
+        if isinstance(lines, str | bytes | bytearray):
+            raise TypeError(f"lines are due, one by one, not one {type(lines).__name__}")
         return cls._read(lines, from_line, upcasts)
 
     @classmethod
@@ -163,6 +166,9 @@ class EventLog:
         except LogError as error:
             error.row = row
             raise
+        except UnicodeDecodeError as error:  # of a file opened as text, which is read ahead
+            reason = f"not UTF-8: {error.reason}; a file opened as bytes tells the row"
+            raise LogError(reason) from None
         return log
 
     def _take(self, event: Event) -> None:

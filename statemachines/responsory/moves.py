@@ -27,6 +27,10 @@ PART_STATE = {
 }
 
 
+def created(m: ExtendedState, event: ev.Created) -> None:
+    m.id = event.id
+
+
 def item_added(m: ExtendedState, event: ev.ItemAdded) -> None:
     m.item = event.item
     m.part = -1
@@ -71,7 +75,7 @@ def item_done(m: ExtendedState, event: ev.ItemDone) -> None:
     m.state = State.IDLE
 
 
-def nothing(m: ExtendedState, event: ev.Created | ev.PartDone | ev.Errored) -> None:
+def nothing(m: ExtendedState, event: ev.PartDone | ev.Errored) -> None:
     """The event is told, but what follows it in its group makes the change."""
 
 
@@ -85,7 +89,7 @@ def to(state: State) -> Move:
 
 
 MOVES: Mapping[type[ev.Event], Move] = {
-    ev.Created: nothing,
+    ev.Created: created,
     ev.Queued: to(State.QUEUED),
     ev.InProgress: to(State.IDLE),
     ev.ItemAdded: item_added,

@@ -113,7 +113,10 @@ class Response:
                 extended.seq += 1
                 at += 1
                 continue
-            group = self._due(facts, at)
+            try:
+                group = self._due(facts, at)
+            except ValueError:  # a payload that no command can carry
+                group = []
             if not group or facts[at : at + len(group)] != group:
                 raise fault(extended, self._row, facts[at:])
             self._move(group)
@@ -122,6 +125,9 @@ class Response:
     def view(self) -> tuple[object, ...]:
         """All that the machine is, as one value to compare."""
         return self._extended.view()
+
+    def __repr__(self) -> str:
+        return f"<Response in state `{self.state.value}`, next seq {self.seq}>"
 
     def __copy__(self) -> Response:
         other = Response()

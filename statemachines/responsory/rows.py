@@ -13,20 +13,9 @@ from typing import Any, NamedTuple, TypeAlias, get_args
 import attrs
 
 from responsory import events as ev
+from responsory.checks import Check, count, echo, flag, one_of, optional, stop, text
 from responsory.errors import LogError, shown
-from responsory.row_values import (
-    LOGPROBS,
-    USAGE,
-    Check,
-    Field,
-    count,
-    echo,
-    flag,
-    one_of,
-    optional,
-    stop,
-    text,
-)
+from responsory.row_values import LOGPROBS, USAGE, Field
 from responsory.values import JSON, ItemStatus, ItemType, PartType, Phase
 
 Row: TypeAlias = list[JSON]

@@ -11,8 +11,9 @@ sent.
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, get_args
 
+from responsory import checks, ids
 from responsory import events as ev
 from responsory.commands import (
     Accept,
@@ -27,14 +28,16 @@ from responsory.commands import (
     Start,
     Text,
 )
+from responsory.errors import shown
 from responsory.events import TextDelta
 from responsory.states import CALLS, EVERY, MESSAGES, OPEN, REASONINGS, TERMINAL, State
 from responsory.table import Table
+from responsory.values import Phase
 
 if TYPE_CHECKING:
     from responsory.events import Event
     from responsory.extended import ExtendedState
-    from responsory.values import ItemStatus, ItemType, Phase
+    from responsory.values import ItemStatus, ItemType
 
 TABLE: Table[ExtendedState] = Table()
 on = TABLE.on
@@ -45,6 +48,7 @@ RUNNING = IDLE | OPEN
 IN_TEXT = frozenset({State.MESSAGE_TEXT})
 IN_REFUSAL = frozenset({State.MESSAGE_REFUSAL})
 
+PHASES = (None, *get_args(Phase))
 CALL_TYPE: dict[str, ItemType] = {"function": "function_call", "custom": "custom_tool_call"}
 
 
@@ -106,6 +110,13 @@ def _part(
     return group
 
 
+def _check(command: Text | Refusal | Reasoning | CallInput) -> None:
+    """Raises ValueError for what no projection can show, before anything changes."""
+    checks.text(command.text)
+    if isinstance(command, Text) and not isinstance(command.logprobs, tuple):
+        raise ValueError(f"logprobs must be a tuple, not {shown(command.logprobs)}")
+
+
 def _empty_message(m: ExtendedState, status: ItemStatus) -> list[Event]:
     """An answer of no tokens is one message with one empty part, so that output[0] exists."""
     seq, item = m.seq, m.item + 1
@@ -123,9 +134,7 @@ def _empty_message(m: ExtendedState, status: ItemStatus) -> list[Event]:
 
 @on(NEW, Accept)
 def accept(m: ExtendedState, command: Accept) -> list[Event]:
-    created = ev.Created(
-        m.seq, command.id, command.created_at, command.background, dict(command.echo)
-    )
+    created = ev.Created(m.seq, command.id, command.created_at, command.background, command.echo)
     return [created, ev.Queued(m.seq + 1) if command.background else ev.InProgress(m.seq + 1)]
 
 
@@ -146,7 +155,9 @@ def text_goes_on(m: ExtendedState, command: Text) -> list[Event]:
     phase, text = command.phase, command.text
     if phase is not m.phase and phase != m.phase:  # the first test is the cheap one
         return text_opens_message(m, command)
-    if not text and not command.logprobs:
+    if command.logprobs or not text.isascii():
+        _check(command)
+    elif not text:
         return []
     return [TextDelta(m.seq, m.item, m.part, text, command.logprobs)]
 
@@ -155,16 +166,21 @@ def text_goes_on(m: ExtendedState, command: Text) -> list[Event]:
 def text_opens_part(m: ExtendedState, command: Text) -> list[Event]:
     if command.phase != m.phase:
         return text_opens_message(m, command)
+    _check(command)
     return _next_part(m, command) if command.text or command.logprobs else []
 
 
 @on(RUNNING - MESSAGES, Text)
 def text_opens_message(m: ExtendedState, command: Text) -> list[Event]:
+    _check(command)
+    if command.phase not in PHASES:
+        raise ValueError(f"no phase is {command.phase!r}")
     return _next_item(m, command, command.phase) if command.text or command.logprobs else []
 
 
 @on(IN_REFUSAL, Refusal)
 def refusal_goes_on(m: ExtendedState, command: Refusal) -> list[Event]:
+    _check(command)
     if not command.text:
         return []
     return [ev.RefusalDelta(m.seq, m.item, m.part, command.text)]
@@ -172,16 +188,19 @@ def refusal_goes_on(m: ExtendedState, command: Refusal) -> list[Event]:
 
 @on(IN_TEXT, Refusal)
 def refusal_opens_part(m: ExtendedState, command: Refusal) -> list[Event]:
+    _check(command)
     return _next_part(m, command) if command.text else []
 
 
 @on(RUNNING - MESSAGES, Refusal)
 def refusal_opens_message(m: ExtendedState, command: Refusal) -> list[Event]:
+    _check(command)
     return _next_item(m, command, None) if command.text else []
 
 
 @on(REASONINGS, Reasoning)
 def reasoning_goes_on(m: ExtendedState, command: Reasoning) -> list[Event]:
+    _check(command)
     if not command.text:
         return []
     return [ev.ReasoningDelta(m.seq, m.item, m.part, command.text)]
@@ -189,6 +208,7 @@ def reasoning_goes_on(m: ExtendedState, command: Reasoning) -> list[Event]:
 
 @on(RUNNING - REASONINGS, Reasoning)
 def reasoning_opens_item(m: ExtendedState, command: Reasoning) -> list[Event]:
+    _check(command)
     return _next_item(m, command, None) if command.text else []
 
 
@@ -202,15 +222,16 @@ refuse(EVERY - RUNNING, Text, Refusal, Reasoning)
 def call_opens(m: ExtendedState, command: CallOpened) -> list[Event]:
     group = _close(m, "completed")
     seq, kind = m.seq + len(group), CALL_TYPE[command.kind]
-    # A model may write one id twice; the second call gets one of ours.
+    # A model may write one id twice, or one that we derive: such a call gets the derived one.
     call_id = command.call_id
-    if not call_id or call_id in m.call_ids:
+    if not call_id or call_id in m.call_ids or ids.is_derived(call_id, m.id):
         call_id = None
     return [*group, ev.ItemAdded(seq, m.item + 1, kind, None, command.name, call_id)]
 
 
 @on(CALLS, CallInput)
 def call_input(m: ExtendedState, command: CallInput) -> list[Event]:
+    _check(command)
     return [ev.InputDelta(m.seq, m.item, command.text)] if command.text else []
 
 

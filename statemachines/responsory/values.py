@@ -4,6 +4,9 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Literal, TypeAlias
 
+import attrs
+
+from responsory.checks import count, log_probability, valid
 from responsory.immutable import immutable
 
 if TYPE_CHECKING:
@@ -26,19 +29,20 @@ class Usage:
     """Token counts of one response. ``cached_tokens`` and ``cache_write_tokens`` are parts of
     ``input_tokens``; ``reasoning_tokens`` is a part of ``output_tokens``."""
 
-    input_tokens: int
-    output_tokens: int
-    cached_tokens: int = 0
-    reasoning_tokens: int = 0
-    cache_write_tokens: int = 0
+    input_tokens: int = attrs.field(validator=valid(count))
+    output_tokens: int = attrs.field(validator=valid(count))
+    cached_tokens: int = attrs.field(default=0, validator=valid(count))
+    reasoning_tokens: int = attrs.field(default=0, validator=valid(count))
+    cache_write_tokens: int = attrs.field(default=0, validator=valid(count))
 
 
 @immutable
 class TopLogprob:
-    """One alternative at a token's place: its text, natural log probability and bytes."""
+    """One alternative at a token's place: its text, natural log probability and bytes. What is no
+    finite number is minus infinity."""
 
     token: str
-    logprob: float
+    logprob: float = attrs.field(converter=log_probability)
     data: bytes
 
 
@@ -48,6 +52,6 @@ class Logprob:
     first. A token inside a character has bytes that are no text of their own."""
 
     token: str
-    logprob: float
+    logprob: float = attrs.field(converter=log_probability)
     data: bytes
     top: tuple[TopLogprob, ...] = ()

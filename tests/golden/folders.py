@@ -4,25 +4,13 @@ from __future__ import annotations
 
 import difflib
 import json
-import runpy
-from collections.abc import Callable, Iterator, Mapping, Sequence
-from pathlib import Path
-from typing import TYPE_CHECKING
+from collections.abc import Iterator, Mapping
 
 from golden.playing import FIXTURES
-
-if TYPE_CHECKING:
-    from responsory import EventLog
 
 GOLDEN = FIXTURES / "golden"
 SHOWN = 40
 """Lines of a difference that are shown."""
-
-# What is written is what the library's own test checks: that test needs no server, so that it can
-# run where the library alone is installed, and cannot import from here.
-_CHECK = Path(__file__).parents[1] / "responsory" / "test_golden.py"
-rendered: Callable[[Sequence[EventLog]], dict[str, bytes]] = runpy.run_path(str(_CHECK))["rendered"]
-"""The files of a golden folder, by name, from the log of each choice."""
 
 
 def names() -> set[str]:

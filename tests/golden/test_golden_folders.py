@@ -8,9 +8,10 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 import pytest
+from golden_files import rendered
 
 from golden.built import BUILT
-from golden.folders import difference, names, read, rendered, write
+from golden.folders import difference, names, read, write
 from golden.playing import RECORDINGS, play
 from responsory import EventLog
 

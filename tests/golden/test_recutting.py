@@ -6,8 +6,9 @@ import json
 from typing import Any
 
 import pytest
+from golden_files import rendered
 
-from golden.folders import read, rendered
+from golden.folders import read
 from golden.playing import RECORDINGS, Step, play, steps_of
 from golden.recutting import JOINED, MERGED, Recut, finest
 

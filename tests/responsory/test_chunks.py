@@ -10,7 +10,8 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from responsory.commands import Accept, Text
+from responsory import events as ev
+from responsory.commands import Text
 from responsory.errors import LogError
 from responsory.projections import (
     ChatStream,
@@ -19,7 +20,6 @@ from responsory.projections import (
     chat_body,
     completion_body,
 )
-from responsory.response import Response
 from responsory.testing import a_response, fold_chat, fold_completions
 from responsory.testing.folds import parse
 from responsory.values import Logprob, TopLogprob, Usage
@@ -271,10 +271,10 @@ def test_a_feed_that_raises_has_changed_nothing(make: Any) -> None:
     bad: list[dict[str, Any]] = [{"model": "\ud800"}]
     bad += [{"model": "m", "top_p": math.nan}] if make is ResponsesStream else [{}, {"model": 1}]
     for echo in bad:
-        machine = Response()
-        group = machine.receive(Accept("t", 1, echo=echo))
+        # No machine gives the first: Accept refuses it. An event made by hand can hold it.
+        begin = [ev.Created(0, "t", 1, False, echo), ev.InProgress(1)]
         with pytest.raises(ValueError, match=r"surrogates|must hold `model`|JSON compliant"):
-            stream.feed(0, [*group, *machine.receive(Text("a"))])
+            stream.feed(0, [*begin, ev.ItemAdded(2, 0, "message")])
     made = a_response().text("a").finish(stop="x").log[:]
     with pytest.raises(LogError, match="a stream begins with Created, not with ItemAdded"):
         stream.feed(0, made[2:])

@@ -6,84 +6,20 @@ Needs the library alone. Who writes the folders, and from what: ``docs/fixtures.
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any
 
 import pytest
+from golden_files import bodies, has_logprobs, log_name, rendered
 
 from responsory import EventLog, Response
 from responsory import events as ev
 from responsory.errors import LogError
-from responsory.projections import (
-    ChatStream,
-    CompletionsStream,
-    ResponsesStream,
-    chat_body,
-    completion_body,
-    response_body,
-)
+from responsory.projections import chat_body, completion_body
 from responsory.testing import check_log, fold_chat, fold_completions, fold_responses
 
 GOLDEN = Path(__file__).parents[2] / "fixtures" / "golden"
 CASES = sorted({path.parent.relative_to(GOLDEN).as_posix() for path in GOLDEN.rglob("*.sse")})
-
-Stream = ResponsesStream | ChatStream | CompletionsStream
-
-
-def one_line(value: Any) -> bytes:
-    """The JSON of a body as it is sent, or of a row as it is stored, and a line feed."""
-    text = json.dumps(value, ensure_ascii=False, separators=(",", ":"), allow_nan=False)
-    return f"{text}\n".encode()
-
-
-def rendered(logs: Sequence[EventLog]) -> dict[str, bytes]:
-    """The files of a golden folder, by name, from the log of each choice."""
-    scored = has_logprobs(logs)
-    files = {
-        log_name(index, len(logs)): b"".join(map(one_line, log.rows()))
-        for index, log in enumerate(logs)
-    }
-    options: dict[str, Any] = {"choices": len(logs), "include_usage": True, "logprobs": scored}
-    files["chat.sse"] = stream_bytes(ChatStream(**options), logs)
-    files["completions.sse"] = stream_bytes(CompletionsStream(**options), logs)
-    if len(logs) == 1:
-        files["responses.sse"] = stream_bytes(ResponsesStream(), logs)
-    return files | {name: one_line(body) for name, body in bodies(logs, scored).items()}
-
-
-def has_logprobs(logs: Sequence[EventLog]) -> bool:
-    """Whether the request asked for logprobs: a compacted log shows it too."""
-    return any(event.logprobs for log in logs for event in log if isinstance(event, ev.TextDone))
-
-
-def log_name(choice: int, count: int) -> str:
-    return "log.jsonl" if count == 1 else f"log.{choice}.jsonl"
-
-
-def stream_bytes(stream: Stream, logs: Sequence[EventLog]) -> bytes:
-    """Each log in one feed; the last choice speaks first."""
-    frames: list[bytes] = []
-    for index in reversed(range(len(logs))):
-        frames += stream.feed(index, list(logs[index]))
-    return b"".join(frames)
-
-
-def bodies(logs: Sequence[EventLog], scored: bool) -> dict[str, dict[str, Any]]:
-    """The unary bodies by file name, those that there are."""
-    found: dict[str, dict[str, Any]] = {}
-    if len(logs) == 1:
-        found["responses.json"] = response_body(logs[0])
-    makers: dict[str, Callable[..., dict[str, Any]]] = {
-        "chat.json": chat_body,
-        "completions.json": completion_body,
-    }
-    for name, body in makers.items():
-        try:
-            found[name] = body(logs, logprobs=scored)
-        except LogError:
-            continue
-    return found
 
 
 def stored(name: str) -> dict[str, bytes]:
@@ -93,10 +29,10 @@ def stored(name: str) -> dict[str, bytes]:
 def logs_in(files: dict[str, bytes]) -> list[EventLog]:
     """The log of each choice, in index order."""
     count = sum(name.startswith("log.") for name in files)
-    texts = [files[log_name(index, count)].decode() for index in range(count)]
-    # Not splitlines(): U+2028 and its like may stand in a JSON string.
-    rows = [[json.loads(line) for line in text.removesuffix("\n").split("\n")] for text in texts]
-    return [EventLog.from_rows(each) for each in rows]
+    return [
+        EventLog.from_lines(files[log_name(index, count)].splitlines(keepends=True))
+        for index in range(count)
+    ]
 
 
 def test_there_are_golden_cases() -> None:
@@ -128,9 +64,7 @@ def test_compaction_changes_no_body(name: str) -> None:
     compacted = [log.compact() for log in logs]
     scored = has_logprobs(logs)
     assert bodies(compacted, scored) == bodies(logs, scored)
-    rows = [list(log.rows()) for log in compacted]
-    again = [EventLog.from_rows(json.loads(json.dumps(row))) for row in rows]
-    assert again == compacted
+    assert [EventLog.from_lines(log.lines()) for log in compacted] == compacted
 
 
 @pytest.mark.parametrize("name", CASES)

@@ -10,6 +10,7 @@ import pytest
 
 from responsory import EventLog
 from responsory.errors import LogError
+from responsory.lines import from_line
 from responsory.testing import a_response
 
 HEADER = '{"format":1,"machine":1,"compacted":false}'
@@ -87,3 +88,25 @@ def test_a_pair_that_is_whole_is_text() -> None:
     line = '["created",0,"r1",5,false,{"model":"\\ud83d\\ude00"}]'
     (created,) = EventLog.from_lines([HEADER, line])
     assert getattr(created, "echo") == {"model": "😀"}  # noqa: B009  # of Created alone
+
+
+def test_a_damaged_file_that_was_opened_as_text(tmp_path: Path) -> None:
+    path = tmp_path / "log.jsonl"
+    path.write_bytes(b"".join(a_response().text("a").log.lines()) + b"\xff\n")
+    with path.open(encoding="utf-8") as file, pytest.raises(LogError, match="opened as bytes"):
+        EventLog.from_lines(file)
+    with path.open("rb") as file, pytest.raises(LogError, match=r"^row 7: not UTF-8"):
+        EventLog.from_lines(file)
+
+
+@pytest.mark.parametrize("whole", [b"", "", bytearray()])
+def test_lines_are_not_one_text(whole: Any) -> None:
+    with pytest.raises(TypeError, match="lines are due, one by one"):
+        EventLog.from_lines(whole)
+
+
+def test_a_key_that_comes_twice_among_many() -> None:
+    """In time that grows with the line, so this takes no time."""
+    many = ",".join(f'"k{at}":0' for at in range(50_000))
+    with pytest.raises(LogError, match="the key 'k49999' comes twice"):
+        from_line(f'{{{many},"k49999":1}}')

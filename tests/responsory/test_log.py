@@ -109,7 +109,9 @@ def test_a_log_without_deltas_is_not_its_compaction() -> None:
 
 
 def test_what_could_not_be_read_is_not_written() -> None:
-    log = a_response().text("a", "half \ud800").log
+    """No machine gives half a surrogate pair, and no log keeps one that was made by hand."""
+    log = a_response().text("a").log
+    log.extend([ev.TextDelta(len(log), 0, 0, "half \ud800")])
     for write in (log.rows, log.lines):
         with pytest.raises(LogError) as caught:
             list(write())
@@ -156,5 +158,5 @@ def test_no_header() -> None:
 
 
 def test_an_empty_log_has_no_body() -> None:
-    with pytest.raises(LogError, match="empty log"):
+    with pytest.raises(LogError, match="begin with Created"):
         response_body(EventLog())

@@ -12,6 +12,7 @@ from hypothesis import strategies as st
 from responsory.commands import Reasoning, Text
 from responsory.segments import FORMATS, PLAIN, Mode, Piece, Segmenter, Spec
 from responsory.segments.formats import THINK, THINK_PREFILLED, reasoning_between
+from responsory.segments.markup import Scanner
 from responsory.testing.strategies import splits
 from responsory.values import Logprob
 
@@ -213,6 +214,8 @@ def test_without_reasoning_the_answer_is_one_text() -> None:
         ("a\n\n<think>b", "\n\n", [("text", "a"), ("reasoning", "b")], None),
         ("a\n\n", "\n\n", [("text", "a")], "\n\n"),
         ("a<thi", "<t", [("text", "a")], "<t"),
+        ("a.<think>b</think>c", ".", [("text", "a")], "."),
+        ("<think>a</think>b.<think>c", ".", [("reasoning", "a"), ("text", "b")], "."),
         ("a<think>b</think>c", "<t", [("text", "a"), ("reasoning", "b"), ("text", "c")], None),
     ],
 )  # fmt: skip
@@ -221,9 +224,10 @@ def test_stop_strings_are_matched_in_the_answer_alone(
 ) -> None:
     cuts = [[text], list(text), *([text[:at], text[at:]] for at in range(1, len(text)))]
     for parts in cuts:
-        segments, segmenter = run(texts(*parts), stop=[stop])
-        assert joined(segments) == expected
-        assert segmenter.stop == hit
+        for steps in (texts(*parts), [[Piece(part) for part in parts]]):
+            segments, segmenter = run(steps, stop=[stop])
+            assert joined(segments) == expected
+            assert segmenter.stop == hit
 
 
 def test_output_tokens_end_with_the_match_though_it_was_held() -> None:
@@ -382,6 +386,25 @@ def test_pieces_read_at_a_glance_are_what_the_careful_way_gives(
     assert one.reasoning_tokens == other.reasoning_tokens
 
 
+@given(MARKUP, st.booleans(), st.data())
+def test_regions_tile_the_text(text: str, prefilled: bool, data: st.DataObject) -> None:
+    """None is empty, and none is missing; only the space that touches a marker is not shown."""
+    scanner = Scanner(THINK_PREFILLED if prefilled else THINK)
+    regions = [region for part in data.draw(splits(text)) for region in scanner.feed(part)]
+    regions += scanner.flush()
+    borders = [0, *(region.end for region in regions)]
+    assert [region.start for region in regions] == borders[:-1]
+    assert borders[-1] == len(text)
+    for region in regions:
+        covered = text[region.start : region.end]
+        assert covered
+        if region.channel is None:
+            assert covered in scanner.mode.markers or covered in ("<think>", "</think>")
+            assert region.text == ""
+        else:
+            assert region.text == covered or (region.text == "" and covered.isspace())
+
+
 # --- specs --------------------------------------------------------------------------------------
 
 
@@ -398,11 +421,24 @@ def test_specs_that_mean_nothing_are_refused() -> None:
         Mode(str)  # type: ignore[arg-type]  # the point of the test
     with pytest.raises(ValueError, match="no such mode: other, start"):
         Spec({"answer": Mode(Text, {"a": "other"})}, "start")
+    with pytest.raises(ValueError, match="no such mode: other"):
+        Spec({"answer": Mode(Text, then="other")}, "answer")
     with pytest.raises(ValueError, match="never leads"):
         Spec({"a": Mode(Text, then="b"), "b": Mode(Reasoning, then="a")}, "a")
 
 
+def test_what_is_derived_is_no_part_of_a_mode() -> None:
+    one = Mode(Text, {"a": "answer", "b": "answer"})
+    assert one == Mode(Text, {"b": "answer", "a": "answer"})
+    assert one != Mode(Reasoning, {"a": "answer", "b": "answer"})
+    assert repr(one).endswith("markers={'a': 'answer', 'b': 'answer'}, then=None)")
+    with pytest.raises(TypeError):
+        Mode(Text, pattern=None)
+
+
 def test_a_spec_of_ones_own() -> None:
+    spec = Spec({"answer": Mode(Text, {"<x>": "answer"})}, "answer")
+    assert joined(run(texts(" a <x> b"), spec)[0]) == [("text", " ab")]
     spec = reasoning_between("((", "))")
     assert joined(run(texts(*"((a)) b"), spec)[0]) == [("reasoning", "a"), ("text", "b")]
     assert joined(run(texts("<think>a"), PLAIN)[0]) == [("text", "<think>a")]

@@ -211,8 +211,6 @@ TOKEN = Logprob("a", -0.5, b"a")
         ev.TextDelta(1, 0, 0, HALF),
         ev.TextDelta(1, 0, 0, "a", (Logprob(HALF, -0.5, b"a"),)),
         ev.TextDelta(1, 0, 0, "a", (Logprob("a", -0.5, b"a", (TopLogprob(HALF, -1.0, b"b"),)),)),
-        ev.Completed(1, Usage(-1, 1)),
-        ev.Completed(1, Usage(1, 1, 0, 0, 2**53)),
         ev.Completed(1, Usage(1, 1), 5, -1),
         ev.Failed(1, Usage(1, 1), "c", HALF),
     ],

@@ -11,6 +11,7 @@ from hypothesis import strategies as st
 
 from responsory.commands import Text
 from responsory.segments import PLAIN, Piece, Segmenter
+from responsory.segments.stops import StopMatcher
 from responsory.testing.strategies import splits
 from responsory.values import Logprob
 
@@ -69,6 +70,9 @@ CASES = [
     (["xabcd"], ["abcd", "b"], "xa", "b", 1),
     (["one", "two"], [], "onetwo", None, 2),
     (["", "a", ""], ["b"], "a", None, 3),
+    (["a"], ["Za"], "a", None, 1),
+    ([" \n a ", " "], [], " \n a  ", None, 2),
+    ([" \n a ", " "], ["b"], " \n a  ", None, 2),
 ]
 
 
@@ -91,6 +95,12 @@ def test_a_live_prefix_is_held_and_nothing_else() -> None:
     assert segmenter.feed([Piece("D")]) == [Text("DE")]
     assert segmenter.feed([Piece("x")]) == [Text("Dx")]
     assert segmenter.finish() == []
+
+
+def test_without_markers_and_stop_strings_nothing_is_held() -> None:
+    """Read with care too: for the tokens of a piece."""
+    entries = (token("a"), token(" "))
+    assert Segmenter().feed([Piece("a ", (1, 2), entries)]) == [Text("a ", entries)]
 
 
 def test_with_the_stop_string_included_nothing_is_held() -> None:
@@ -173,6 +183,54 @@ def test_a_token_that_is_not_shown_has_no_extent() -> None:
     segments, segmenter = run([[piece]], ["."])
     assert joined(segments) == ("Hi", (hello,))
     assert segmenter.output_tokens == 3
+
+
+def test_a_special_token_leaves_no_half_character_behind() -> None:
+    special, char = token("<|x|>", data=b"<|x|>\xf0"), token("é")
+    entries = (token("a"), special, char, token("."), token("b"))
+    segments, segmenter = run([[Piece("aé.b", (1, 2, 3, 4, 5), entries)]], ["."])
+    assert joined(segments) == ("aé", (token("a"), special, char))
+    assert segmenter.output_tokens == 4
+
+
+def test_bytes_that_are_no_text_are_shown_as_the_replacement_character() -> None:
+    entry = token("\ufffd", data=b"\xff")
+    segments, segmenter = run([[Piece("\ufffd.", (1, 2), (entry, token(".")))]], ["."])
+    assert joined(segments) == ("\ufffd", (entry,))
+    assert segmenter.output_tokens == 2
+
+
+def test_all_ids_count_where_not_each_has_a_logprob() -> None:
+    _, segmenter = run([[Piece("ab", (1, 2, 3), (token("ab"),))], [Piece("c", (), (token("c"),))]])
+    assert segmenter.output_tokens == 3
+
+
+def test_the_end_is_the_end() -> None:
+    """Finishing again changes nothing."""
+    segmenter = Segmenter(stop=["xy"])
+    segmenter.feed([Piece("a", (1,)), Piece("x", (2,)), Piece("", (3,))])
+    assert segmenter.finish() == [Text("x")]
+    assert segmenter.finish() == []
+    assert segmenter.output_tokens == 3
+
+
+def test_a_matcher_gives_nothing_more_after_a_hit() -> None:
+    for include, visible in ((False, ""), (True, "ab")):
+        matcher = StopMatcher(["ab"], include=include)
+        assert matcher.feed("abab") == visible
+        assert (matcher.hit, matcher.hit_end, matcher.end) == ("ab", 2, 4)
+        assert matcher.feed("c") == ""
+        assert matcher.feed("ab") == ""
+        assert matcher.flush() == ""
+        assert (matcher.hit, matcher.hit_end) == ("ab", 2)
+
+
+def test_a_match_does_not_reach_over_what_was_flushed() -> None:
+    matcher = StopMatcher(["ab", "Zb"], include=False)
+    assert matcher.feed("xa") == "x"
+    assert matcher.flush() == "a"
+    assert matcher.feed("b") == "b"
+    assert (matcher.hit, matcher.end, matcher.released) == (None, 3, 3)
 
 
 def test_an_empty_stop_string_is_refused() -> None:

@@ -44,7 +44,8 @@ class Answer:
         """The end of a stream whose own projection cannot go on: an error frame, then the end."""
         body = error.body()
         if self.named_events:
-            body = {"type": "error", **body["error"], **body}
+            flat = {key: value for key, value in body["error"].items() if key != "type"}
+            body = {"type": "error", **flat, **body}
         data = json.dumps(body, ensure_ascii=False, separators=(",", ":"))
         name = "event: error\n" if self.named_events else ""
         return [f"{name}data: {data}\n\n".encode(), DONE]

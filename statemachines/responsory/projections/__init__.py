@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from responsory.projections.bodies import chat_body, completion_body, response_body
 from responsory.projections.chat import ChatStream
+from responsory.projections.choices import error_body
 from responsory.projections.completions import CompletionsStream
 from responsory.projections.responses import ResponsesStream
 from responsory.projections.tail import resume, tail
@@ -18,6 +19,7 @@ __all__ = [
     "ResponsesStream",
     "chat_body",
     "completion_body",
+    "error_body",
     "response_body",
     "resume",
     "tail",

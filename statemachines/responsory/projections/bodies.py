@@ -5,6 +5,7 @@ Only Done events are read where a log has ended, so a compacted log gives the sa
 
 from __future__ import annotations
 
+from copy import deepcopy
 from typing import TYPE_CHECKING, Any
 
 from responsory import events as ev
@@ -42,10 +43,10 @@ def response_body(log: Iterable[ev.Event]) -> dict[str, Any]:
             text.clear()
             logprobs.clear()
     if resource.status is None:
-        raise LogError("an empty log has no body")
+        raise LogError("what does not begin with Created has no body")
     if open_item is not None:
         resource.text(open_item, "".join(text), tuple(logprobs))
-    return {**resource.head(), **resource.echo}
+    return {**resource.head(), **deepcopy(dict(resource.echo))}
 
 
 class _Answer:
@@ -119,6 +120,12 @@ class _Answer:
         return message
 
 
+def _answers(logs: Sequence[Iterable[ev.Event]]) -> list[_Answer]:
+    if any(isinstance(log, ev.Event) for log in logs):
+        raise TypeError("a call has a log for each of its choices: give them as a list")
+    return [_Answer(log) for log in logs]
+
+
 def chat_body(
     logs: Sequence[Iterable[ev.Event]], *, per_prompt: int = 1, logprobs: bool = False
 ) -> dict[str, Any]:
@@ -127,7 +134,7 @@ def chat_body(
     A cancelled choice has no finish reason. Raises LogError for a log that has not ended, or that
     ended in a failure: that is an error, not a body.
     """
-    answers = [_Answer(log) for log in logs]
+    answers = _answers(logs)
     choices = []
     for index, answer in enumerate(answers):
         called = answer.finish == "stop" and answer.calls
@@ -148,7 +155,7 @@ def completion_body(
 ) -> dict[str, Any]:
     """The Completion of one call, from the log of each choice in index order. Raises LogError as
     ``chat_body`` does."""
-    answers = [_Answer(log) for log in logs]
+    answers = _answers(logs)
     choices = [
         {
             "index": index,

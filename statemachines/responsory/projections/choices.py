@@ -103,7 +103,7 @@ class Choices:
 
 
 def error_body(event: ev.Failed) -> Mapping[str, object]:
-    """The error object of the public APIs."""
+    """The error object of the public APIs: what a unary call that failed has instead of a body."""
     return {
         "error": {
             "message": event.message,

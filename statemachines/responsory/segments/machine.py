@@ -31,7 +31,7 @@ if TYPE_CHECKING:
 class Segmenter:
     """One response's raw text, read by the rules of ``spec``.
 
-    ``stop``: stop strings, matched in the answer alone, never across a reasoning item;
+    ``stop``: a stop string or several, matched in the answer alone, never across a reasoning item;
     ``include_stop`` leaves the matched one in it. After a hit everything further is ignored, and
     the engine's request should be aborted. ``reasoning`` False leaves reasoning out of the
     segments; it counts all the same.
@@ -49,12 +49,15 @@ class Segmenter:
         self,
         spec: Spec = PLAIN,
         *,
-        stop: Sequence[str] = (),
+        stop: str | Sequence[str] = (),
         include_stop: bool = False,
         reasoning: bool = True,
     ) -> None:
+        if not isinstance(spec, Spec):
+            raise TypeError(f"not a Spec: {spec!r}; FORMATS holds those of the known families")
         self._scanner = Scanner(spec)
-        self._matcher = StopMatcher(stop, include=include_stop)
+        stops = (stop,) if isinstance(stop, str) else tuple(stop)
+        self._matcher = StopMatcher(stops, include=include_stop)
         self._aligner = Aligner()
         self._count = TokenCount()
         self._logprobs = VisibleLogprobs()
@@ -94,8 +97,11 @@ class Segmenter:
             if text and not piece.logprobs and (not starts or holds_no_markup(text, starts)):
                 self._glanced += len(piece.ids)
                 return [channel(text)]
-        if self._quiet and pieces and self._is_clean(pieces):
-            return self._pass(pieces)
+        if self._quiet and pieces:
+            if len(pieces) == 1 and self._is_clean_piece(pieces[0]):
+                return self._pass_piece(pieces[0])
+            if len(pieces) > 1 and self._is_clean(pieces):
+                return self._pass(pieces)
         return self._read(pieces)
 
     def finish(self) -> list[Segment]:
@@ -109,13 +115,30 @@ class Segmenter:
         self._count.flush(self._scanner.mode.channel)
         return shown.segments()
 
+    def _is_clean_piece(self, piece: Piece) -> bool:
+        """Whether all of the piece is text of the mode, and no token of it is left over."""
+        text, starts = piece.text, self._starts
+        if not text or (starts and not holds_no_markup(text, starts)):
+            return False
+        return not piece.logprobs or (not self._matcher.looks and is_whole_token(piece))
+
+    def _pass_piece(self, piece: Piece) -> list[Segment]:
+        """The segment of a clean piece."""
+        self._glanced += len(piece.ids)
+        if self._scanner.mode.channel is Reasoning:
+            return [Reasoning(piece.text)] if self._reasoning else []
+        text = self._matcher.feed(piece.text)
+        if self._matcher.hit is not None:
+            self._rest()
+        return [Text(text, piece.logprobs)] if text else []
+
     def _is_clean(self, pieces: Sequence[Piece]) -> bool:
         """Whether all of the step is text of the mode, and no token of it is left over."""
         text = "".join([piece.text for piece in pieces])
         if not pieces[-1].text or (self._starts and not holds_no_markup(text, self._starts)):
             return False
         asked = [piece for piece in pieces if piece.logprobs]
-        return not asked or (not self._matcher.stops and all(map(is_whole_token, asked)))
+        return not asked or (not self._matcher.looks and all(map(is_whole_token, asked)))
 
     def _pass(self, pieces: Sequence[Piece]) -> list[Segment]:
         """The segment of a clean step."""
@@ -142,7 +165,7 @@ class Segmenter:
             and not self._logprobs
             and not self._count.pending
         )
-        glance = self._quiet and not self._matcher.stops
+        glance = self._quiet and not self._matcher.looks
         if mode.channel is Reasoning and not self._reasoning:
             glance = False
         self._at_a_glance = mode.channel if glance else None
@@ -189,7 +212,10 @@ class Segmenter:
                 # What was held of the answer comes before, and ends an item.
                 self._answer(matcher.flush(), shown)
                 shown.add(Reasoning, region.text)
-        self._count.settle(region)
+            self._count.settle(region)
+        else:
+            # After a stop string there is no reasoning to count.
+            self._count.settle(Region(Text, region.start, region.end, ""))
 
     def _answer(self, text: str, shown: Shown) -> None:
         if text:

@@ -1,8 +1,9 @@
 """What tests of this library use, and tests of a server that builds on it can use too.
 
 ``streams`` builds logs, ``invariants`` says what holds for every log, ``folds`` reads streams as a
-client does. ``strategies`` needs hypothesis (``pip install responsory[testing]``), the rest only
-the library. What they find raises InvariantError, under ``python -O`` too.
+client does. ``strategies`` needs hypothesis (``pip install "./statemachines[testing]"`` in a clone
+of the repository), the rest only the library. What they find raises InvariantError, under
+``python -O`` too.
 """
 
 from __future__ import annotations

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 import socket
-from collections.abc import AsyncGenerator, AsyncIterator
+from collections.abc import AsyncGenerator, AsyncIterator, Mapping
 from contextlib import asynccontextmanager
 from pathlib import Path
 from typing import Any
@@ -17,10 +17,18 @@ import pytest
 from aiohttp import web
 
 from responsory import EventLog
+from responsory.segments import Piece
 
 README = Path(__file__).parents[3] / "statemachines" / "README.md"
 BLOCKS = re.findall(r"```python\n(.*?)```", README.read_text(encoding="utf-8"), re.DOTALL)
-FRAMEWORKS = ("starlette", "aiohttp")
+TWENTY = "logs = defaultdict(EventLog)"
+ANSWER = "async def answer(pieces"
+HANDLERS: Mapping[str, tuple[str, ...]] = {
+    "twenty-lines": (TWENTY,),
+    "starlette": (ANSWER, "class EventStream"),
+    "aiohttp": (ANSWER, "from aiohttp"),
+}
+"""Each handler of the README, by a sign of each block that it consists of."""
 
 Program = dict[str, Any]
 
@@ -67,12 +75,14 @@ async def aiohttp_serving(app: web.Application, listener: socket.socket) -> Asyn
 
 
 class Served:
-    """``program``: the names that the README's code defined. ``client``: of the API it serves."""
+    """``program``: the names that the README's code defined; ``engine`` is put in the place of its
+    engine. ``client``: of the API it serves."""
 
     def __init__(self, program: Program, url: str, client: httpx.AsyncClient) -> None:
         self.program = program
         self.url = url
         self.client = client
+        self.own_engine = program["engine"]
 
     @property
     def log(self) -> EventLog:
@@ -81,17 +91,24 @@ class Served:
         assert isinstance(log, EventLog)
         return log
 
-    async def stream(self, prompt: str = "hi") -> bytes:
-        answer = await self.client.post("/v1/responses", json={"input": prompt})
+    async def stream(self, prompt: str = "hi", **options: Any) -> bytes:
+        answer = await self.client.post("/v1/responses", json={"input": prompt, **options})
         assert answer.status_code == 200
         assert answer.headers["content-type"].split(";")[0] == "text/event-stream"
         return answer.content
 
 
-@pytest.fixture(params=FRAMEWORKS)
+@pytest.fixture(params=HANDLERS)
 async def served(request: pytest.FixtureRequest) -> AsyncIterator[Served]:
-    program = program_of("async def answer(", f"from {request.param}")
-    serving = hypercorn_serving if request.param == "starlette" else aiohttp_serving
+    async with serving_handler(request.param) as each:
+        yield each
+
+
+@asynccontextmanager
+async def serving_handler(name: str) -> AsyncIterator[Served]:
+    """The handler of this name, on a real socket."""
+    program = program_of(*HANDLERS[name])
+    serving = aiohttp_serving if name == "aiohttp" else hypercorn_serving
     listener = socket.create_server(("127.0.0.1", 0))
     url = f"http://127.0.0.1:{listener.getsockname()[1]}"
     async with (
@@ -108,12 +125,12 @@ class Engine:
         self.talks = talks
         self.closed = anyio.Event()
 
-    async def __call__(self, prompt: str) -> AsyncGenerator[str]:
+    async def __call__(self, prompt: str) -> AsyncGenerator[Piece]:
         try:
-            yield "Hi"
+            yield Piece("Hi", (0,))
             while self.talks:
                 await anyio.lowlevel.checkpoint()
-                yield " again"
+                yield Piece(" again", (1,))
             await anyio.sleep_forever()
         finally:
             self.closed.set()

@@ -8,19 +8,28 @@ from collections.abc import AsyncGenerator
 import openai
 import pytest
 
-from conformance.handlers.conftest import FRAMEWORKS, Served, block
+from conformance.handlers.conftest import README, TWENTY, Engine, Served, block, serving_handler
 from responsory import events as ev
 from responsory.projections import response_body
+from responsory.segments import Piece
 from responsory.testing import check_log, fold_responses
 from responsory.testing.folds import parse
 
 
-def test_the_answer_is_twenty_lines() -> None:
-    code = block("async def answer(").partition("async def answer(")[2]
-    body = code.partition("\n\n\n")[0]
-    assert len([line for line in body.splitlines() if line.strip()]) <= 21
-    for framework in FRAMEWORKS:
-        assert len(block(f"from {framework}").splitlines()) <= 20
+def test_a_whole_handler_is_twenty_lines() -> None:
+    """From its definition to the response that it returns, both included."""
+    code = block(TWENTY)
+    handler = code[code.index("async def create(") : code.index("\n\n\nasync def engine(")]
+    lines = [line for line in handler.splitlines() if line.strip()]
+    assert lines[-1].strip().startswith("return StreamingResponse(")
+    assert len(lines) <= 20
+    assert max(map(len, lines)) <= 100
+    assert ";" not in handler
+
+
+def test_it_is_the_first_thing_in_a_server() -> None:
+    section = README.read_text(encoding="utf-8").split("\n## In a server\n")[1]
+    assert section.split("```python\n")[1].startswith(block(TWENTY))
 
 
 async def test_the_sdk_reads_the_stream(served: Served) -> None:
@@ -32,6 +41,8 @@ async def test_the_sdk_reads_the_stream(served: Served) -> None:
     assert kinds[-1] == "response.completed"
     assert kinds.count("response.output_text.delta") == 3
     assert final.output_text == "You said: hi"
+    assert final.usage is not None
+    assert final.usage.output_tokens == 3
 
 
 async def test_the_stream_is_its_log(served: Served) -> None:
@@ -43,9 +54,9 @@ async def test_the_stream_is_its_log(served: Served) -> None:
 
 
 async def test_texts_that_are_empty_send_nothing(served: Served) -> None:
-    async def engine(prompt: str) -> AsyncGenerator[str]:
+    async def engine(prompt: str) -> AsyncGenerator[Piece]:
         for text in ("", prompt, ""):
-            yield text
+            yield Piece(text, (0,))
 
     served.program["engine"] = engine
     raw = await served.stream("a\nb\u2028é")
@@ -57,9 +68,9 @@ async def test_texts_that_are_empty_send_nothing(served: Served) -> None:
 async def test_a_failure_ends_the_stream(
     served: Served, words: tuple[str, ...], caplog: pytest.LogCaptureFixture
 ) -> None:
-    async def engine(prompt: str) -> AsyncGenerator[str]:
+    async def engine(prompt: str) -> AsyncGenerator[Piece]:
         for word in words:
-            yield word
+            yield Piece(word, (0,))
         raise RuntimeError("out of memory")
 
     served.program["engine"] = engine
@@ -79,8 +90,8 @@ async def test_a_failure_ends_the_stream(
 
 
 async def test_a_failure_reaches_the_sdk(served: Served) -> None:
-    async def engine(prompt: str) -> AsyncGenerator[str]:
-        yield "Hi"
+    async def engine(prompt: str) -> AsyncGenerator[Piece]:
+        yield Piece("Hi", (0,))
         raise RuntimeError("out of memory")
 
     served.program["engine"] = engine
@@ -90,3 +101,23 @@ async def test_a_failure_reaches_the_sdk(served: Served) -> None:
         with pytest.raises(openai.APIError, match="The engine stopped unexpectedly"):
             async for _ in stream:
                 pass
+
+
+@pytest.mark.parametrize("name", ["starlette", "aiohttp"])
+async def test_a_stop_string_ends_the_engine(name: str) -> None:
+    engine = Engine(talks=True)
+    async with serving_handler(name) as served:
+        served.program["engine"] = engine
+        raw = await served.stream(stop=["in ag"])
+        assert engine.closed.is_set()
+        check_log(served.log[:])
+        (ending,) = (event for event in served.log if isinstance(event, ev.Completed))
+    assert ending.stop == "in ag"
+    assert fold_responses([raw])["output"][0]["content"][0]["text"] == "Hi aga"
+
+
+@pytest.mark.parametrize("name", ["starlette", "aiohttp"])
+async def test_text_that_was_held_is_sent_at_the_end(name: str) -> None:
+    async with serving_handler(name) as served:
+        raw = await served.stream("EN", stop=["END"])
+    assert fold_responses([raw])["output"][0]["content"][0]["text"] == "You said: EN"

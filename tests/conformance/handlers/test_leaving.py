@@ -8,7 +8,7 @@ import anyio
 import pytest
 from starlette.requests import ClientDisconnect
 
-from conformance.handlers.conftest import Engine, Served, program_of
+from conformance.handlers.conftest import ANSWER, HANDLERS, Engine, Served, program_of
 from responsory import EventLog
 from responsory import events as ev
 from responsory.projections import response_body
@@ -34,7 +34,7 @@ async def test_others_go_on_when_a_client_leaves(served: Served) -> None:
     engine = served.program["engine"] = Engine(talks=False)
     async with served.client.stream("POST", "/v1/responses", json={"input": "hi"}) as answer:
         await anext(answer.aiter_lines())
-        served.program["engine"] = program_of("async def answer(")["engine"]
+        served.program["engine"] = served.own_engine
         assert (await served.stream()).endswith(b"data: [DONE]\n\n")
     cancelled, completed = served.program["logs"].values()
     await ended(engine, cancelled)
@@ -50,7 +50,7 @@ async def ended(engine: Engine, log: EventLog) -> None:
 
 
 async def test_closing_the_answer_closes_the_engine_at_once() -> None:
-    program = program_of("async def answer(")
+    program = program_of(ANSWER)
     engine = Engine(talks=False)
     answer = program["answer"](engine("hi"))
     for _ in range(2):
@@ -66,7 +66,7 @@ async def test_starlette_closes_the_answer_of_a_client_that_left_in_mid_frame(
     spec_version: str,
 ) -> None:
     """Whichever way the server tells it: a disconnect while ``send`` waits, or ``send`` raises."""
-    program = program_of("async def answer(", "from starlette")
+    program = program_of(*HANDLERS["starlette"])
     engine = program["engine"] = Engine(talks=True)
     left = anyio.Event()
     messages: list[Any] = [{"type": "http.request", "body": b'{"input": "hi"}', "more_body": False}]

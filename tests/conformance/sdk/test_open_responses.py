@@ -59,8 +59,8 @@ MODELS = _models()
 
 def frames(golden: Golden) -> list[tuple[str, dict[str, Any]]]:
     """(event name, data) of each frame but ``[DONE]``, rendered from the stored log."""
-    text = (GOLDEN / golden.case / "log.jsonl").read_text(encoding="utf-8")
-    log = EventLog.from_rows(json.loads(row) for row in text.removesuffix("\n").split("\n"))
+    with (GOLDEN / golden.case / "log.jsonl").open("rb") as lines:
+        log = EventLog.from_lines(lines)
     *shown, last = parse(ResponsesStream(profile="openresponses").feed(0, list(log)))
     assert last == (None, DONE)
     return [(name or "", data) for name, data in shown]

@@ -13,6 +13,7 @@ from typing import Any, TypeAlias
 
 import attrs
 
+from responsory.checks import one_of, valid
 from responsory.commands import Reasoning, Text
 from responsory.immutable import immutable
 
@@ -48,7 +49,7 @@ class Mode:
     since which of the two was meant could depend on where the text is cut.
     """
 
-    channel: Channel = attrs.field(validator=attrs.validators.in_((Text, Reasoning)))
+    channel: Channel = attrs.field(validator=valid(one_of(Text, Reasoning)))
     markers: Mapping[str, str] = attrs.field(factory=dict, validator=_check_markers)
     then: str | None = None
     pattern: re.Pattern[str] | None = derived(lambda mode: _any_of(mode.markers))

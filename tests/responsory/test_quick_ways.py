@@ -1,0 +1,213 @@
+"""The segmenter's quick ways: when they are taken, and that they say what the careful way says."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from responsory.commands import Reasoning, Text
+from responsory.segments import PLAIN, Mode, Piece, Segmenter, Spec
+from responsory.segments.formats import THINK, THINK_PREFILLED
+from responsory.values import Logprob
+
+BEGINS_UNDECIDED = Spec(
+    {
+        "start": Mode(Reasoning, {"<a>": "start"}, then="answer"),
+        "answer": Mode(Text, {"<b>": "start"}),
+    },
+    "start",
+)
+"""The first character of all decides what the text is, and no marker came before it."""
+
+
+class Careful(Segmenter):
+    """Never takes a quick way."""
+
+    __slots__ = ()
+
+    def _rest(self) -> None:
+        self._at_a_glance, self._quiet, self._starts = None, False, ()
+
+
+class Watched(Segmenter):
+    """Notes which way each step takes."""
+
+    __slots__ = ("way",)
+
+    def _pass_piece(self, piece: Piece) -> list[Any]:
+        self.way = "piece"
+        return super()._pass_piece(piece)
+
+    def _pass(self, pieces: Sequence[Piece]) -> list[Any]:
+        self.way = "step"
+        return super()._pass(pieces)
+
+    def _read(self, pieces: Sequence[Piece]) -> list[Any]:
+        self.way = "read"
+        return super()._read(pieces)
+
+
+def whole(text: str) -> Piece:
+    """One token with its logprob."""
+    return Piece(text, (1,), (Logprob(text, -1.0, text.encode()),))
+
+
+def one(text: str) -> Piece:
+    return Piece(text, (1,))
+
+
+HALF = Piece("", (1,), (Logprob("", -1.0, b"\xc3"),))
+OTHER_HALF = Piece("é", (1,), (Logprob("", -1.0, b"\xa9"),))
+TWO_TOKENS = Piece("ab", (1, 2), tuple(Logprob(t, -1.0, t.encode()) for t in "ab"))
+NOT_ITS_TEXT = Piece("a", (1,), (Logprob("<|x|>", -1.0, b"<|x|>"),))
+THINKING = "<think>"
+ZED = Spec({"answer": Mode(Text, {"Z": "answer"})}, "answer")
+
+WAYS: list[tuple[Spec, dict[str, Any], list[list[Piece] | str], str]] = [
+    (PLAIN, {}, ["a", " ", "b "], "glance glance glance"),
+    (PLAIN, {}, ["a", "", "b"], "glance read read"),
+    (PLAIN, {}, [[], "a"], "read glance"),
+    (PLAIN, {}, [[Piece("a")], [Piece("a", (1, 2))]], "glance glance"),
+    (PLAIN, {}, [[one("a"), one("b ")]], "step"),
+    (PLAIN, {}, [[one(""), one("a")], [one("a"), one("")]], "step read"),
+    (PLAIN, {}, [[whole("a")], [whole("a"), whole("b")]], "piece step"),
+    (PLAIN, {}, [[HALF], [OTHER_HALF], [whole("a")]], "read read piece"),
+    (PLAIN, {}, [[TWO_TOKENS], "a"], "read glance"),
+    (PLAIN, {}, [[whole("a"), TWO_TOKENS], [TWO_TOKENS, whole("a")]], "read read"),
+    (PLAIN, {}, [[one("a"), TWO_TOKENS], [TWO_TOKENS, one("a")]], "read read"),
+    (PLAIN, {}, [[NOT_ITS_TEXT], "a"], "read glance"),
+    (PLAIN, {"stop": ["x"]}, ["a", [one("a"), one("b")]], "piece step"),
+    (PLAIN, {"stop": ["x"]}, [[whole("a")], "a"], "read piece"),
+    (PLAIN, {"stop": ["x"]}, [[whole("a"), whole("b")], "a"], "read piece"),
+    (PLAIN, {"stop": ["xy"]}, ["x", "z", "x", "y", "a"], "piece piece piece piece read"),
+    (PLAIN, {"stop": ["x"]}, [[one("a"), one("x")], "a"], "step read"),
+    (THINK, {}, ["a", " a"], "glance glance"),
+    (THINK, {}, ["a ", "b", "c"], "read read glance"),
+    (THINK, {}, ["a<b", "c", "<", "b", "c"], "read glance read read glance"),
+    (THINK, {}, [[one("a "), one("b")]], "step"),
+    (THINK, {}, [[one("a"), one("b ")], "c"], "read read"),
+    (THINK, {}, [[one("<"), one("b")], [one("b"), one("<b")]], "read read"),
+    (THINK, {}, [THINKING, "a", "b", [one("c"), one("d")]], "read read glance step"),
+    (THINK, {}, [THINKING, "a", [whole("b")], "</think>"], "read read piece read"),
+    (THINK, {"reasoning": False}, ["a", THINKING, "b", "c"], "glance read read piece"),
+    (THINK, {"stop": ["x"]}, [THINKING, "a", "b"], "read read piece"),
+    (THINK, {"stop": ["x"]}, ["a ", "b", "a", "<"], "read read piece read"),
+    (THINK_PREFILLED, {}, ["a", "b"], "read glance"),
+    (BEGINS_UNDECIDED, {}, ["a", "b"], "read glance"),
+    (ZED, {}, [[one("a"), one("b")]], "step"),
+]
+
+
+@pytest.mark.parametrize(("spec", "options", "steps", "ways"), WAYS)
+def test_which_way_a_step_takes(
+    spec: Spec, options: dict[str, Any], steps: list[list[Piece] | str], ways: str
+) -> None:
+    segmenter = Watched(spec, **options)
+    taken = []
+    for step in steps:
+        segmenter.way = "glance"
+        segmenter.feed([one(step)] if isinstance(step, str) else step)
+        taken.append(segmenter.way)
+    assert taken == ways.split()
+
+
+TEXTS = (
+    "", "a", "b c", "x", "y", "xy", " ", "a ", "\n", "é", "<", "<think>", "<thi", "nk>", "</think>",
+    "a</think>b", "<a>", "<b>",
+)  # fmt: skip
+
+
+@st.composite
+def pieces(draw: st.DrawFn) -> Piece:
+    text = draw(st.sampled_from(TEXTS))
+    data = text.encode()
+    cut = draw(st.integers(0, len(data)))
+    spelled = draw(
+        st.sampled_from([(), (), (data,), (data[:cut], data[cut:]), (b"\xc3",), (b"<|x|>",)])
+    )
+    ids = draw(st.sampled_from([len(spelled), len(spelled), 0, 1, 2]))
+    named = tuple(Logprob("?", -float(at), part) for at, part in enumerate(spelled))
+    return Piece(text, tuple(range(ids)), named)
+
+
+OPTIONS = st.fixed_dictionaries(
+    {
+        "stop": st.sampled_from([(), (), ("xy",), ("y", "ax"), ("a b",)]),
+        "include_stop": st.booleans(),
+        "reasoning": st.booleans(),
+    }
+)
+STEPS = st.lists(st.lists(pieces(), max_size=3), max_size=6)
+
+
+@given(
+    st.sampled_from([PLAIN, THINK, THINK_PREFILLED, BEGINS_UNDECIDED]), OPTIONS, STEPS
+)  # fmt: skip
+def test_the_quick_ways_say_what_the_careful_way_says(
+    spec: Spec, options: dict[str, Any], steps: list[list[Piece]]
+) -> None:
+    quick, careful = Segmenter(spec, **options), Careful(spec, **options)
+    for step in steps:
+        assert quick.feed(step) == careful.feed(step)
+        assert told(quick) == told(careful)
+    assert quick.finish() == careful.finish()
+    assert told(quick) == told(careful)
+
+
+def told(segmenter: Segmenter) -> tuple[object, ...]:
+    return segmenter.stop, segmenter.output_tokens, segmenter.reasoning_tokens
+
+
+# Each of these is a step that looks clean, and is not: something that came before is not done.
+
+
+def both(*steps: list[Piece], spec: Spec = THINK, **options: Any) -> tuple[list[Any], Segmenter]:
+    """The segments of the quick ways, after a comparison."""
+    quick, careful = Segmenter(spec, **options), Careful(spec, **options)
+    shown: list[Any] = []
+    for step in steps:
+        shown += quick.feed(step)
+        careful.feed(step)
+        assert told(quick) == told(careful)
+    shown += quick.finish()
+    careful.finish()
+    assert told(quick) == told(careful)
+    return shown, quick
+
+
+def test_what_is_held_comes_before_what_looks_clean() -> None:
+    """Without ids, so that no token is pending."""
+    shown, _ = both([Piece("<thi")], [Piece("a")])
+    assert shown == [Text("<thia")]
+    shown, _ = both([Piece("a ")], [Piece("b")])
+    assert shown == [Text("a"), Text(" b")]
+    shown, _ = both([Piece("a")], [Piece("b<a>c")], spec=BEGINS_UNDECIDED)
+    assert shown == [Text("a"), Text("b<a>c")]
+
+
+def test_a_logprob_without_text_rides_on_text_that_has_none() -> None:
+    """Without ids, so that no token is pending."""
+    shown, _ = both([Piece("a", (), whole("a").logprobs + HALF.logprobs)], [Piece("é")], spec=PLAIN)
+    assert shown == [Text("a", whole("a").logprobs), Text("é", HALF.logprobs)]
+
+
+def test_a_logprob_that_is_held_rides_on_its_text() -> None:
+    shown, _ = both([whole("x")], [one("z")], spec=PLAIN, stop=["xy"])
+    assert shown == [Text("xz", whole("x").logprobs)]
+
+
+def test_a_token_without_text_is_of_the_next_character() -> None:
+    """Reasoning here, though the text that follows looks clean and a marker comes after it."""
+    _, segmenter = both([one("")], [one("a")], [one("</think>")], spec=THINK_PREFILLED)
+    assert segmenter.reasoning_tokens == 2
+
+
+def test_hidden_reasoning_is_hidden_on_every_way() -> None:
+    steps = [one("<think>")], [one("a")], [one("b")], [one("c"), one("d")], [one("</think>")]
+    shown, segmenter = both(*steps, [one("e")], reasoning=False)
+    assert shown == [Text("e")]
+    assert segmenter.reasoning_tokens == 4
