@@ -24,7 +24,7 @@ def from_header(header: JSON, versions: Sequence[Version]) -> tuple[Version, boo
     version = Version(_number(header, "format"), _number(header, "machine"))
     if version not in versions:
         raise LogError(_unread(version, versions))
-    if header.keys() != KEYS or not isinstance(header["compacted"], bool):
+    if KEYS.symmetric_difference(header) or not isinstance(header["compacted"], bool):
         raise LogError(f"not the header of a log: {shown(header)}")
     return version, header["compacted"]
 

@@ -113,7 +113,10 @@ def _part(
 def _check(command: Text | Refusal | Reasoning | CallInput) -> None:
     """Raises ValueError for what no projection can show, before anything changes."""
     checks.text(command.text)
-    if isinstance(command, Text) and not isinstance(command.logprobs, tuple):
+    if not isinstance(command, Text):
+        return
+    # For callers who are not type-checked: a list could still change.
+    if not isinstance(command.logprobs, tuple):  # pyright: ignore[reportUnnecessaryIsInstance]
         raise ValueError(f"logprobs must be a tuple, not {shown(command.logprobs)}")
 
 

@@ -10,7 +10,7 @@ import json
 import random
 import re
 from collections import Counter
-from collections.abc import Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from typing import Any
 
 import pytest
@@ -38,6 +38,95 @@ def events(data: bytes) -> list[bytes]:
 
 def data_of(frame: bytes) -> Any:
     return json.loads(frame.split(b"data: ", 1)[1])
+
+
+TEXTS = {
+    "response.output_text.delta": ("content", "content_index", "text"),
+    "response.refusal.delta": ("content", "content_index", "refusal"),
+    "response.reasoning_text.delta": ("content", "content_index", "text"),
+    "response.reasoning_summary_text.delta": ("summary", "summary_index", "text"),
+}
+"""Where a delta of a part goes: the item's list, the key of the place in it, the part's key."""
+INPUTS = {
+    "response.function_call_arguments.delta": "arguments",
+    "response.custom_tool_call_input.delta": "input",
+}
+FOLDED = {*TEXTS, *INPUTS, "response.output_text.annotation.added"}
+STREAMED = {
+    "message": ("content",),
+    "reasoning": ("content", "summary"),
+    "function_call": ("arguments",),
+    "custom_tool_call": ("input",),
+}
+"""What of an item its deltas tell."""
+MORE = " indeed"
+
+
+def folded(frames: Iterable[bytes]) -> list[Any]:
+    """The items that the frames add up to. Texts, inputs and annotations are of the deltas alone;
+    the ``done`` of an item gives what no delta tells: its status, and all of a hosted tool's."""
+    items: list[Any] = []
+    for data in map(data_of, frames):
+        kind = data["type"]
+        if kind == "response.output_item.added":
+            items.append(data["item"])
+        item = items[data["output_index"]] if "output_index" in data else {}
+        if kind == "response.content_part.added":
+            item["content"].append(data["part"])
+        elif kind == "response.reasoning_summary_part.added":
+            item["summary"].append(data["part"])
+        elif kind in TEXTS:
+            parts, index, key = TEXTS[kind]
+            item[parts][data[index]][key] += data["delta"]
+        elif kind in INPUTS:
+            item[INPUTS[kind]] += data["delta"]
+        elif kind == "response.output_text.annotation.added":
+            item["content"][data["content_index"]]["annotations"].append(data["annotation"])
+        elif kind == "response.output_item.done":
+            told = STREAMED.get(item["type"], ())
+            streamed = {key: item[key] for key in told if key in item}
+            items[data["output_index"]] = {**data["item"], **streamed}
+    return items
+
+
+def without_ciphertext(output: list[Any]) -> list[Any]:
+    """A server may encrypt anew for each event."""
+    return [{key: value for key, value in item.items() if key != "encrypted_content"}
+            for item in output]  # fmt: skip
+
+
+def short_responses(recordings: Mapping[str, bytes]) -> Iterator[tuple[str, list[bytes]]]:
+    """The frames of each Responses recording that is quick to change in every place."""
+    for name, data in recordings.items():
+        frames = events(data)
+        if len(frames) <= 60 and not frames[-1].startswith(b"data: [DONE]"):
+            yield name, frames
+
+
+def with_another_text(frames: list[bytes]) -> tuple[str, list[bytes]]:
+    """The first text of a message, and the frames with more in its last delta and in every event
+    that tells it whole. Without such a text, an empty one."""
+    all_data = list(map(data_of, frames))
+    kinds = [data["type"] for data in all_data]
+    if "response.output_text.done" not in kinds:
+        return "", frames
+    done = kinds.index("response.output_text.done")
+    text = all_data[done]["text"]
+    delta = max(at for at in range(done) if kinds[at] == "response.output_text.delta")
+    all_data[delta]["delta"] += MORE
+    for data in all_data:
+        _retell(data, text)
+    return text, [
+        f"event: {data['type']}\ndata: {json.dumps(data)}\n\n".encode() for data in all_data
+    ]
+
+
+def _retell(value: Any, text: str) -> None:
+    if isinstance(value, dict) and value.get("text") == text:
+        value["text"] = text + MORE
+    for child in value.values() if isinstance(value, dict) else value:
+        if isinstance(child, (dict, list)):
+            _retell(child, text)
 
 
 def test_every_recording_is_accepted(reports: Mapping[str, Report]) -> None:
@@ -69,13 +158,54 @@ def test_they_hold_what_this_library_does_not_know(reports: Mapping[str, Report]
 def test_each_folds_to_the_final_object_it_carries(
     recordings: Mapping[str, bytes], reports: Mapping[str, Report]
 ) -> None:
+    """Three that know nothing of each other: the fold of this file, which does not see the terminal
+    event; the checker's; and the object that the API put into its terminal event."""
     compared = 0
     for name, report in reports.items():
-        assert report.result is not None
         if report.api == "responses":
-            assert report.result == data_of(events(recordings[name])[-1])["response"], name
+            *before, last = events(recordings[name])
+            final = data_of(last)["response"]
+            assert report.result == final, name
+            assert without_ciphertext(folded(before)) == without_ciphertext(final["output"]), name
             compared += 1
     assert compared == 128
+
+
+def test_the_fold_is_made_of_every_delta(recordings: Mapping[str, bytes]) -> None:
+    """So the comparison above can fail: without any one delta the fold is another object."""
+    lost = 0
+    for name, (*before, last) in short_responses(recordings):
+        due = without_ciphertext(data_of(last)["response"]["output"])
+        for index, frame in enumerate(before):
+            if data_of(frame)["type"] in FOLDED:
+                less = [*before[:index], *before[index + 1 :]]
+                assert without_ciphertext(folded(less)) != due, (name, index)
+                lost += 1
+    assert lost > 500
+
+
+def test_a_text_that_only_the_terminal_event_tells_otherwise_is_noticed(
+    recordings: Mapping[str, bytes],
+) -> None:
+    """By the checker and by the fold. Where the terminal event tells the new text too, both follow
+    it: neither gives the old one back."""
+    changed = 0
+    for name, frames in short_responses(recordings):
+        text, retold = with_another_text(frames)
+        if not text:
+            continue
+        *before, last = retold
+        final = without_ciphertext(data_of(frames[-1])["response"]["output"])
+        report = check_stream(b"".join([*before, frames[-1]]), profile="foreign")
+        assert report.violation is not None, name
+        assert report.violation.rule == "final-equals-streamed", (name, str(report))
+        assert without_ciphertext(folded(before)) != final, name
+        report = check_stream(b"".join([*before, last]), profile="foreign")
+        assert report.result is not None, (name, str(report))
+        assert without_ciphertext(folded(before)) == without_ciphertext(report.result["output"])
+        assert json.dumps(f"{text}{MORE}") in json.dumps(report.result["output"]), name
+        changed += 1
+    assert changed > 50
 
 
 def test_chat_folds_as_the_sdk_folds(

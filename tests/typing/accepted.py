@@ -130,7 +130,7 @@ def reading(log: EventLog) -> str:
 
 def frames(log: EventLog, choices: Sequence[EventLog]) -> list[bytes]:
     stream = ResponsesStream(profile="openresponses")
-    assert_type(stream.feed(0, log[:]), list[bytes])
+    assert_type(stream.feed(0, log), list[bytes])
     assert_type(stream.ended, bool)
     assert_type(ChatStream(choices=2, include_usage=True).feed(1, log[:]), list[bytes])
     assert_type(CompletionsStream(logprobs=True).feed(0, log[:]), list[bytes])

@@ -127,7 +127,7 @@ ResponsesStream(profile="chat")  # error: arg-type | reportArgumentType
 ResponsesStream("openai")  # error: call-arg | reportCallIssue
 ResponsesStream().feed(events=log[:])  # error: call-arg | reportCallIssue
 ChatStream().feed(0, [Text("a")])  # error: list-item | reportArgumentType
-ChatStream().feed(0, log)  # error: arg-type | reportArgumentType
+ChatStream().feed(log)  # error: call-arg arg-type | reportCallIssue
 chat_body(log)  # error: arg-type | reportArgumentType
 tail(log[:])  # error: arg-type | reportArgumentType
 resume(ChatStream(), log)  # error: arg-type | reportArgumentType

@@ -6,7 +6,14 @@ from typing import TYPE_CHECKING
 
 from responsory.check.profiles import PROFILES
 from responsory.check.rules import RULES
-from responsory.check.rules.rule import CHAT, CHUNKS, COMPLETIONS, EVERY_API, RESPONSES
+from responsory.check.rules.rule import (
+    CALLING,
+    CHAT,
+    CHUNKS,
+    COMPLETIONS,
+    EVERY_API,
+    RESPONSES,
+)
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -37,6 +44,7 @@ The profile says whose streams they are:
 """
 TITLES = {
     EVERY_API: "Every stream",
+    CALLING: "Responses and Chat Completions",
     RESPONSES: "Responses",
     CHUNKS: "Chat Completions and Completions",
     CHAT: "Chat Completions",

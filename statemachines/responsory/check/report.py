@@ -84,7 +84,7 @@ class Report:
         broken = self.violation
         if broken is None:
             noun = "event" if self.events == 1 else "events"
-            return _printable(f"accepted: {self.events} {noun}, {self.outcome}")
+            return printable(f"accepted: {self.events} {noun}, {self.outcome}{self._hint}")
         where = f"event {broken.event}, line {broken.line}"
         if broken.sequence_number is not None:
             where += f", sequence_number {broken.sequence_number}"
@@ -94,8 +94,17 @@ class Report:
             lines.append(f"  due: {broken.due}")
         if broken.legal:
             lines.append(f"  legal: {', '.join(broken.legal)}")
-        return "\n".join(map(_printable, lines))
+        return "\n".join(map(printable, lines))
+
+    @property
+    def _hint(self) -> str:
+        """What "cancelled" was concluded from, since a lost ending looks the same."""
+        if "cancelled" not in self.outcome or self.profile in RULES["terminal-due"].profiles:
+            return ""
+        missing = "terminal event" if self.api == "responses" else "finish reason"
+        return f" (no {missing} came)"
 
 
-def _printable(text: str) -> str:
+def printable(text: str) -> str:
+    """The text, with control characters, line breaks among them, written as escapes."""
     return "".join(each if each.isprintable() else ascii(each)[1:-1] for each in text)

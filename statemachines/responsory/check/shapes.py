@@ -29,6 +29,13 @@ def constant(value: str) -> Kind:
     return Kind(f'"{value}"', lambda found: bool(found == value))
 
 
+def list_of(kind: Kind) -> Kind:
+    fits = kind.fits
+    return Kind(
+        f"an array, each {kind.name}", lambda value: type(value) is list and all(map(fits, value))
+    )
+
+
 # bool is an int to Python, and no count or index is a bool.
 INTEGER = Kind("an integer", lambda value: type(value) is int)
 INDEX = Kind("an integer from 0", lambda value: type(value) is int and value >= 0)
@@ -38,17 +45,19 @@ NAME = Kind("a string that is not empty", lambda value: type(value) is str and v
 LIST = Kind("an array", lambda value: type(value) is list)
 OBJECT = Kind("an object", lambda value: type(value) is dict)
 ANY = Kind("anything", lambda _: True)
+NULL = Kind("null", lambda value: value is None)
 
 
 @attrs.frozen
 class Shape:
     """``due``: keys that every server sends. ``loose``: keys of the full wire format that other
-    servers leave out, or send as null. ``more``: keys that may be there. ``open``: any other key
-    may, too."""
+    servers leave out, or send as null. ``more``: keys that may be there. ``exact``: narrower kinds
+    that the full wire format has for some of these. ``open``: any other key may be there, too."""
 
     due: Mapping[str, Kind] = attrs.field(factory=dict)
     loose: Mapping[str, Kind] = attrs.field(factory=dict)
     more: Mapping[str, Kind] = attrs.field(factory=dict)
+    exact: Mapping[str, Kind] = attrs.field(factory=dict)
     open: bool = False
 
     def check(self, judge: Judge, value: Any, what: str) -> None:
@@ -71,10 +80,18 @@ class Shape:
             if key in value and not kind.fits(value[key]):
                 rule = "exact-keys" if value[key] is None else "object-keys"
                 judge.broken(rule, _wrong(what, key, value), kind.name)
-        if not self.open and judge.keeps("exact-keys"):
-            for key in value:
-                if key not in self.due and key not in self.loose and key not in self.more:
-                    judge.broken("exact-keys", f"{what} has a key {brief(key)}")
+        if judge.keeps("exact-keys"):
+            self._check_exact(judge, value, what)
+
+    def _check_exact(self, judge: Judge, value: Mapping[str, Any], what: str) -> None:
+        for key, kind in self.exact.items():
+            if key in value and not kind.fits(value[key]):
+                judge.broken("exact-keys", _wrong(what, key, value), kind.name)
+        if self.open:
+            return
+        for key in value:
+            if key not in self.due and key not in self.loose and key not in self.more:
+                judge.broken("exact-keys", f"{what} has a key {brief(key)}")
 
 
 def _wrong(what: str, key: str, value: Mapping[str, Any]) -> str:
@@ -103,8 +120,9 @@ def check_usage(judge: Judge, usage: Any, parts: tuple[str, str]) -> None:
     judge.equal("usage-sums", "total_tokens", usage["total_tokens"], total)
 
 
-TOKEN = Shape(due={"token": STRING, "logprob": NUMBER, "bytes": LIST})
-ENTRY = Shape(due={**TOKEN.due, "top_logprobs": LIST})
+BYTES = list_of(Kind("a byte", lambda value: type(value) is int and 0 <= value <= 255))
+TOKEN = Shape(due={"token": STRING, "logprob": NUMBER, "bytes": LIST}, exact={"bytes": BYTES})
+ENTRY = Shape(due={**TOKEN.due, "top_logprobs": LIST}, exact=TOKEN.exact)
 
 
 def check_entries(judge: Judge, entries: list[Any]) -> None:

@@ -20,6 +20,10 @@ if TYPE_CHECKING:
 LINE_END = re.compile(rb"\r\n?|\n")
 FIRST_LINE = re.compile(rb":|(?:event|data|id|retry)(?::|\Z)")
 BYTE_ORDER_MARK = b"\xef\xbb\xbf"
+SHOWN = 40
+"""Bytes of a line that a report shows."""
+MAX_SIZE = 1 << 26
+"""Bytes of an event, or of a comment. What is longer would fill the memory before it ends."""
 
 
 class Malformed(Exception):
@@ -62,6 +66,7 @@ class Reader:
         self.oddity: Oddity | None = None
         """The first since the last event."""
         self._pending: list[bytes] = []
+        self._pending_size = 0
         self._after_cr = False
         self._begun = False
         self._start()
@@ -69,6 +74,8 @@ class Reader:
     def _start(self) -> None:
         self._first = 0
         """The line on which the open event began, 0 when none is open."""
+        self._size = 0
+        """Bytes of its lines so far."""
         self._name: str | None = None
         self._data: list[str] = []
 
@@ -82,6 +89,7 @@ class Reader:
             if self._pending:
                 line = b"".join([*self._pending, line])
                 self._pending.clear()
+                self._pending_size = 0
             self.line += 1
             frame = self._take(line, cr=end.group() != b"\n")
             if frame is not None:
@@ -90,6 +98,21 @@ class Reader:
             self._after_cr = data.endswith(b"\r")
             if start < len(data):
                 self._pending.append(data[start:])
+                self._pending_size += len(data) - start
+                self._check_pending()
+
+    def _check_pending(self) -> None:
+        """A line that has not ended is refused as it would be if it ended now or later."""
+        if not self._begun and self._pending_size > len(BYTE_ORDER_MARK) + SHOWN:
+            head = b"".join(self._pending)
+            if self.line == 0:
+                head = head.removeprefix(BYTE_ORDER_MARK)
+            self._check_first(head, self.line + 1)
+        self._check_size(self._pending_size, self.line + 1)
+
+    def _check_size(self, more: int, number: int) -> None:
+        if self._size + more > MAX_SIZE:
+            raise Malformed("frame-size", number, f"an event or comment of over {MAX_SIZE} bytes")
 
     def close(self) -> None:
         """The end of the bytes. Raises Malformed when it cuts a line or an event, or when there
@@ -116,6 +139,7 @@ class Reader:
         if not line:
             return self._dispatch() if self._first else None
         self._check_first(line, self.line)
+        self._check_size(len(line), self.line)
         text = self._decode(line)
         if text[0] == ":":
             if self._first:
@@ -123,6 +147,7 @@ class Reader:
             return None
         self._field(text)
         self._first = self._first or self.line
+        self._size += len(line)
         return None
 
     def _check_first(self, line: bytes, number: int) -> None:
@@ -178,5 +203,5 @@ class Reader:
 
 def brief_bytes(line: bytes) -> str:
     """The line's beginning, in ASCII."""
-    shown = repr(line[:40])
-    return f"{shown}…" if len(line) > 40 else shown
+    shown = repr(line[:SHOWN])
+    return f"{shown}…" if len(line) > SHOWN else shown

@@ -20,8 +20,9 @@ def tail(log: EventLog, starting_after: int | None = None) -> Sequence[ev.Event]
 
     A log that was recovered after a crash can end below a number that a client has seen, because
     the last deltas were never stored. So a cursor past the end of an ended log is answered with the
-    events that closed it: every client sees the end. Raises CursorExpired when compaction dropped
-    deltas after the cursor, ValueError for a negative cursor.
+    events that closed it: every client sees the end. A cursor within an ended log is taken at its
+    word, for the log does not say where it was recovered. Raises CursorExpired when compaction
+    dropped deltas after the cursor, ValueError for a negative cursor.
     """
     first = 0 if starting_after is None else starting_after + 1
     if first < 0:

@@ -53,7 +53,8 @@ class Segmenter:
         include_stop: bool = False,
         reasoning: bool = True,
     ) -> None:
-        if not isinstance(spec, Spec):
+        # For callers who are not type-checked: a family's name is what one tries first.
+        if not isinstance(spec, Spec):  # pyright: ignore[reportUnnecessaryIsInstance]
             raise TypeError(f"not a Spec: {spec!r}; FORMATS holds those of the known families")
         self._scanner = Scanner(spec)
         stops = (stop,) if isinstance(stop, str) else tuple(stop)

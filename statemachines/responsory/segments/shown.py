@@ -13,7 +13,7 @@ if TYPE_CHECKING:
     from responsory.values import Logprob
 
 Segment: TypeAlias = Text | Refusal | Reasoning | CallOpened | CallInput | CallClosed
-"""The commands that a segmenter may give."""
+"""The commands that a segmenter may give; the families here give Text and Reasoning."""
 
 
 class Shown:

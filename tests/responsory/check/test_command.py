@@ -9,6 +9,7 @@ import os
 import subprocess
 import sys
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -80,6 +81,31 @@ def test_no_stream(name: str, files: dict[str, str], capsys: pytest.CaptureFixtu
     )
 
 
+def test_options_stand_anywhere(files: dict[str, str], capsys: pytest.CaptureFixture[str]) -> None:
+    for arguments in (
+        [files["good"], "--json", files["chat"]],
+        [files["good"], files["chat"], "--json"],
+        ["--profile", "openai", files["good"], "--json", files["chat"], "--api", "chat"],
+    ):
+        main(arguments)
+        reports = [json.loads(line) for line in capsys.readouterr().out.splitlines()]
+        assert [report["file"] for report in reports] == [files["good"], files["chat"]]
+
+
+def test_a_name_is_one_line(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    path = tmp_path / "two\nlines\x1b[2J"
+    path.write_bytes(GOOD)
+    assert main([str(path), str(path) + "\r"]) == 2
+    good, none = capsys.readouterr().out.splitlines()
+    assert good == f"{tmp_path}/two\\nlines\\x1b[2J: accepted: 11 events, completed"
+    assert none.startswith(f"{tmp_path}/two\\nlines\\x1b[2J\\r: cannot be read: ")
+
+
+def test_no_name(capsys: pytest.CaptureFixture[str]) -> None:
+    assert main([""]) == 2
+    assert capsys.readouterr().out == "'': cannot be read: the name is empty\n"
+
+
 def test_no_file(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     assert main([str(tmp_path), str(tmp_path / "none")]) == 2
     first, second = capsys.readouterr().out.splitlines()
@@ -128,7 +154,16 @@ def test_the_api_can_be_forced(files: dict[str, str], capsys: pytest.CaptureFixt
 
 
 @pytest.mark.parametrize(
-    "arguments", [[], ["--profile", "x", "-"], ["--api", "x", "-"], ["--x"], ["--rules", "x"]]
+    "arguments",
+    [
+        [],
+        ["--json"],
+        ["--profile", "x", "-"],
+        ["--api", "x", "-"],
+        ["--x"],
+        ["--rules", "x"],
+        ["x", "--rules"],
+    ],
 )
 def test_usage(arguments: list[str], capsys: pytest.CaptureFixture[str]) -> None:
     with pytest.raises(SystemExit) as stopped:
@@ -179,6 +214,74 @@ def test_nobody_reads_the_output(files: dict[str, str]) -> None:
     assert process.returncode == 1
 
 
+def shell(redirected: str, path: str) -> tuple[int, str, str]:
+    """Run by a shell, since only that can start a process without a standard stream."""
+    command = f'exec "$0" -m responsory.check {redirected}'
+    done = subprocess.run(
+        ["sh", "-c", command, sys.executable, path], capture_output=True, text=True, check=False
+    )
+    return done.returncode, done.stdout, done.stderr
+
+
+@pytest.mark.skipif(os.name != "posix", reason="needs a POSIX shell")
+@pytest.mark.parametrize(
+    ("redirected", "out", "error"),
+    [
+        ("- <&-", "-: cannot be read: standard input is closed\n", ""),
+        ('"$1" >&-', "", "python -m responsory.check: standard output is closed\n"),
+        ("--rules >&-", "", "python -m responsory.check: standard output is closed\n"),
+        ('"$1" >&- 2>&-', "", ""),
+    ],
+)
+def test_a_closed_standard_stream(
+    redirected: str, out: str, error: str, files: dict[str, str]
+) -> None:
+    assert shell(redirected, files["good"]) == (2, out, error)
+
+
+@pytest.mark.skipif(not Path("/dev/full").exists(), reason="needs a device that is full")
+@pytest.mark.parametrize("what", ['"$1"', "--rules"])
+def test_an_output_that_takes_nothing(what: str, files: dict[str, str]) -> None:
+    error = "python -m responsory.check: cannot write: No space left on device\n"
+    assert shell(f"{what} >/dev/full", files["good"]) == (2, "", error)
+
+
+@pytest.mark.skipif(os.name != "posix", reason="needs pipes that can be selected")
+def test_an_input_that_does_not_block_is_waited_for() -> None:
+    """The second half is written once the first was read: the process has seen an empty pipe."""
+    reading, writing = os.pipe()
+    os.set_blocking(reading, False)
+    broken = BROKEN.index(b'"sequence_number":7')
+    with subprocess.Popen(
+        [sys.executable, "-c", WAITS, str(reading), str(writing)],
+        stdin=reading,
+        stdout=subprocess.PIPE,
+        pass_fds=(reading, writing),
+        env={**os.environ, "FIRST": BROKEN[:broken].decode(), "REST": BROKEN[broken:].decode()},
+    ) as process:
+        os.close(reading)
+        os.close(writing)
+        out, _ = process.communicate()
+    assert process.returncode == 1
+    assert out.startswith(b"-: refused: seq-dense")
+
+
+WAITS = """\
+import os, select, sys
+from responsory.check import command
+
+writing = int(sys.argv[2])
+pieces = [os.environ["REST"], os.environ["FIRST"], ""]
+
+def waited(readers, writers, others):
+    os.write(writing, pieces.pop().encode() or b": nothing yet\\n\\n")
+
+select.select = waited
+sys.exit(command.main(["-"]))
+"""
+"""The command, where each wait for more brings more."""
+
+
 def test_a_live_stream_is_refused_at_once(
     files: dict[str, str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -207,6 +310,49 @@ def test_a_stream_that_comes_bit_by_bit() -> None:
     with pytest.raises(ValueError, match="closed"):
         checker.feed(b"x")
     assert str(report) == "accepted: 11 events, completed"
+
+
+@pytest.mark.parametrize("kind", [bytes, bytearray, memoryview])
+def test_bytes_of_any_type(kind: type[bytes]) -> None:
+    assert check_stream(kind(GOOD)) == check_stream(GOOD)
+    assert check_stream([kind(GOOD[:300]), kind(GOOD[300:])]) == check_stream(GOOD)
+    assert check_stream(memoryview(GOOD + GOOD)[::2]) == check_stream((GOOD + GOOD)[::2])
+
+
+@pytest.mark.parametrize("piece", [GOOD.decode(), 5, None])
+def test_what_is_not_bytes(piece: Any) -> None:
+    with pytest.raises(
+        TypeError, match=f"bytes-like object is required, not '{type(piece).__name__}'"
+    ):
+        StreamChecker().feed(piece)
+
+
+def test_a_malformed_event_is_counted_and_a_missing_one_is_not() -> None:
+    for data, events, place in (
+        (GOOD + b"data: \xff\n\n", 12, 12),
+        (GOOD[:-1], 11, 11),
+        (GOOD[: GOOD.index(b"event: response.output_text.done")], 6, 7),
+        (b"{}", 0, 1),
+        (b"", 0, 1),
+    ):
+        report = check_stream(data)
+        assert report.violation is not None
+        assert (report.events, report.violation.event) == (events, place)
+
+
+def test_what_was_taken_for_a_cancel_is_told() -> None:
+    cancelled = a_response().text("Hi").cancel().log
+    for stream, missing in (
+        (ResponsesStream(), "terminal event"),
+        (ChatStream(), "finish reason"),
+    ):
+        report = check_stream(stream.feed(0, cancelled[:]))
+        assert report.outcome == "cancelled"
+        assert str(report).endswith(f", cancelled (no {missing} came)")
+    word = {"finish_reason": "cancelled", "index": 0, "text": ""}
+    chunk = {"object": "text_completion", "choices": [word]}
+    report = check_stream(f"data: {json.dumps(chunk)}\n\n".encode(), profile="foreign")
+    assert str(report) == "accepted: 1 event, cancelled"
 
 
 def test_a_fault_is_known_as_soon_as_it_has_come() -> None:

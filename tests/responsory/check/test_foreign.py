@@ -95,6 +95,19 @@ SUMMARY = [
     done(0, REASONED),
 ]
 
+THOUGHT_DONE = {
+    "type": "reasoning", "id": "t", "summary": [],
+    "content": [{"type": "reasoning_text", "text": "Why"}],
+}  # fmt: skip
+THOUGHT = [
+    added(0, {"type": "reasoning", "id": "t", "summary": [], "content": None}),
+    part("reasoning_part.added", 0, "t", part={"type": "reasoning_text", "text": ""}),
+    part("reasoning_text.delta", 0, "t", delta="Why"),
+    part("reasoning_text.done", 0, "t", text="Why"),
+    part("reasoning_part.done", 0, "t", part={"type": "reasoning_text", "text": "Why"}),
+    done(0, THOUGHT_DONE),
+]
+
 TAKEN: dict[str, bytes] = {
     "no sequence numbers": stream(CREATED, RUNNING, *BODY, COMPLETED, numbered=False),
     "no in_progress": stream(CREATED, *BODY, COMPLETED),
@@ -138,6 +151,16 @@ TAKEN: dict[str, bytes] = {
     ),
     "signs of life and extensions": stream(
         CREATED, ("keepalive", {}), BODY[0], ("acme:trace", {"span": 1}), *BODY[1:], COMPLETED
+    ),
+    "signs of life before the response": stream(
+        ("keepalive", {}), ("acme:trace", {"span": 1}), ("codex.rate_limits", {"x": []}),
+        CREATED, *BODY, COMPLETED,
+    ),
+    "another server's own event": stream(
+        CREATED, ("rate_limits", {}), BODY[0], ("codex.rate_limits", {}), *BODY[1:], COMPLETED
+    ),
+    "reasoning as vLLM names its parts": stream(
+        CREATED, *THOUGHT, ("response.completed", response("completed", THOUGHT_DONE))
     ),
     "encrypted anew": stream(
         CREATED, added(0, SECRET), done(0, SECRET),
@@ -199,6 +222,19 @@ REFUSED: dict[str, tuple[str, bytes]] = {
     ),
     "cut": ("terminal-due", stream(CREATED, RUNNING, *BODY)),
     "cancelled": ("terminal-due", stream(CREATED, RUNNING, *BODY, done=True)),
+    "summary text without a summary, as Ollama sends it": (
+        "parts-paired", stream(CREATED, SUMMARY[0], SUMMARY[2]),
+    ),
+    "an answer before the response": (
+        "created-first", stream(("keepalive", {}), BODY[0]),
+    ),
+    "audio before the response": ("created-first", stream(("response.audio.delta", {}))),
+    "signs of life alone": ("created-first", stream(("keepalive", {}))),
+    "an event without a type": ("event-known", stream(CREATED, ("", {}))),
+    "two items of one id": (
+        "item-id-unique", stream(CREATED, added(0, SEARCH), added(1, {**OPENED, "id": "s"})),
+    ),
+    "an error without a message": ("object-keys", stream(CREATED, ("error", {"code": "x"}))),
     "two summaries at once": ("parts-paired", stream(CREATED, *SUMMARY[:3], SUMMARY[1])),
     "text in reasoning": (
         "parts-paired",
@@ -241,6 +277,17 @@ USAGE = {"prompt_tokens": 1, "completion_tokens": 2, "total_tokens": 3}
 CALLED = {"index": 0, "id": "a", "type": "function", "function": {"name": "f", "arguments": ""}}
 
 
+def note(*choices: Any, **more: Any) -> bytes:
+    """A chunk without a head."""
+    empty = {"id": "", "object": "", "created": 0, "model": ""}
+    return chunk(*choices, **empty, **more)
+
+
+def filtered(finish: str | None = None) -> dict[str, Any]:
+    offsets = {"check_offset": 0, "start_offset": 0, "end_offset": 2}
+    return {"index": 0, "finish_reason": finish, "content_filter_offsets": offsets}
+
+
 @pytest.mark.parametrize(
     "data",
     [
@@ -260,14 +307,69 @@ CALLED = {"index": 0, "id": "a", "type": "function", "function": {"name": "f", "
         + chunk(choice(tool_calls=[{"index": 0, "id": "", "function": {"arguments": "{}"}}]))
         + chunk(choice(tool_calls=[{"index": 1, "type": "function", "function": {}}]))
         + chunk(choice("tool_calls")),
+        # Ollama: the role in every delta.
+        chunk(choice(role="assistant", content="H"))
+        + chunk(choice("stop", role="assistant", content="i")),
+        # Empty for none: SGLang's finish reason, roles and types of others.
+        chunk(choice("", role="assistant", tool_calls=[CALLED]))
+        + chunk(choice("", role="", tool_calls=[{"index": 0, "type": "", "function": {}}]))
+        + chunk(choice("stop")),
+        # Choices that begin in another order.
+        chunk(choice(role="assistant", index=1))
+        + chunk(choice(role="assistant"))
+        + chunk(choice("stop", index=1))
+        + chunk(choice("stop")),
+        # Azure OpenAI: notes of the content filter.
+        note(prompt_filter_results=[])
+        + chunk(choice(role="assistant", content="Hi"))
+        + note(filtered())
+        + chunk(choice("stop"))
+        + note(filtered()),
+        # One of them ends the answer.
+        chunk(choice(role="assistant", content="Hi")) + note(filtered("content_filter")),
+        # An error is all there is.
+        b'data: {"error": {"message": "No.", "code": 500, "type": null}}\n\n',
+        b'event: error\ndata: {"error": {"message": "No."}}\n\n',
         chunk(choice(role="assistant")) + b'event: error\ndata: {"error": {"message": "No."}}\n\n',
     ],
 )
 def test_chunks_that_others_send(data: bytes) -> None:
     for end in (b"", b"data: [DONE]\n\n"):
-        report = check_stream(data + end, profile="foreign", api="chat")
-        assert report.accepted, str(report)
+        reports = [check_stream(data + end, profile="foreign", api=api) for api in ("chat", None)]
+        for report in reports:
+            assert report.accepted, str(report)
+        assert reports[0].result == reports[1].result
         assert not check_stream(data + end, api="chat").accepted
+
+
+@pytest.mark.parametrize(
+    ("rule", "data"),
+    [
+        ("finish-once", chunk(choice("stop", role="assistant")) + note(filtered("length"))),
+        ("finish-due", chunk(choice(role="assistant")) + note(filtered())),
+        ("object-keys", chunk(choice(role="assistant")) + note(5)),
+        ("object-keys", chunk(choice(role="assistant")) + note(choice(content="Hi"))),
+        ("first-event", note(prompt_filter_results=[])),
+        ("first-event", note(choice(content="Hi"))),
+        ("finish-due", chunk(choice("stop", index=1, role="assistant"))),
+        ("call-id-unique",
+         chunk(choice(role="assistant", tool_calls=[CALLED, {**CALLED, "index": 1}]))),
+        ("error-last", b'data: {"error": {"message": "No."}}\n\n' + chunk()),
+        ("object-keys", b'data: {"error": "No."}\n\n'),
+    ],
+)  # fmt: skip
+def test_chunks_that_nobody_may_send(rule: str, data: bytes) -> None:
+    violation = check_stream(data, profile="foreign").violation
+    assert violation is not None
+    assert violation.rule == rule, violation
+
+
+def test_a_filters_finish_reason_is_the_answers() -> None:
+    data = chunk(choice(role="assistant", content="Hi")) + note(filtered("content_filter"))
+    report = check_stream(data, profile="foreign")
+    assert report.outcome == "content_filter"
+    assert report.result is not None
+    assert report.result["choices"][0]["message"]["content"] == "Hi"
 
 
 def test_nothing_in_a_stream_steers_the_terminal() -> None:

@@ -125,3 +125,34 @@ def test_what_chunks_could_follow(stream: Any, count: int, expected: str) -> Non
     assert violation is not None
     assert violation.event == count + 1
     assert ", ".join(violation.legal) == expected
+
+
+@pytest.mark.parametrize(
+    ("profile", "more"), [("openai", ("[DONE]",)), ("foreign", ("keepalive",))]
+)
+def test_what_could_begin_a_stream(profile: Any, more: tuple[str, ...]) -> None:
+    violation = check_stream(b"data: 0\n\n", profile=profile).violation
+    assert violation is not None
+    first = ("response.created", "chat.completion.chunk", "text_completion", "error chunk")
+    assert violation.legal == (*first, *more)
+    error = {"message": "No.", "type": "server_error", "param": None, "code": "gone"}
+    assert check_stream(frame(None, {"error": error}) + DONE, profile=profile).accepted
+    assert check_stream(DONE, profile=profile).accepted == ("[DONE]" in more)
+    beat = frame(None, {"type": "keepalive"})
+    created = frame("response.created", {"type": "response.created", "response": RESPONSE})
+    violation = check_stream(beat + created, profile=profile, api=None).violation
+    assert violation is not None
+    assert violation.rule == ("terminal-due" if "keepalive" in more else "event-line")
+
+
+DONE = frame(None, "[DONE]")
+RESPONSE = {"id": "r", "output": []}
+
+
+def test_a_chat_of_any_order_may_begin_any_choice() -> None:
+    chunk = {"id": "c", "object": "chat.completion.chunk", "created": 1, "model": "m"}
+    choice = {"index": 4, "delta": {"role": "assistant"}, "finish_reason": None}
+    data = frame(None, {**chunk, "choices": [choice]})
+    violation = check_stream(data + b"data: 0\n\n", profile="foreign").violation
+    assert violation is not None
+    assert violation.legal[0] == "role of another choice"

@@ -16,6 +16,7 @@ from hypothesis import strategies as st
 from responsory import events as ev
 from responsory import ids
 from responsory.check import Report, check_stream
+from responsory.commands import Accept, Finish, Text
 from responsory.log import EventLog
 from responsory.projections import (
     ChatStream,
@@ -25,9 +26,12 @@ from responsory.projections import (
     completion_body,
     response_body,
 )
+from responsory.response import Response
+from responsory.segments import FORMATS, Piece, Segmenter
 from responsory.testing import a_response
 from responsory.testing.folds import parse
 from responsory.testing.strategies import logs
+from responsory.values import Logprob, Usage
 
 Events: TypeAlias = list[tuple[str | None, Any]]
 Life: TypeAlias = tuple[EventLog, list[int]]
@@ -105,7 +109,7 @@ def calls(draw: st.DrawFn) -> tuple[list[list[ev.Event]], list[tuple[int, int, i
     head = ev.Created(0, "r1", 5, False, {"model": "tiny"})
     choices, pieces = [], []
     for choice in range(draw(st.integers(1, 3))):
-        log, groups = draw(logs())
+        log, groups = draw(lives)
         choices.append([head, *log[1:]])
         borders = [0, *itertools.accumulate(groups)]
         pieces.append([(choice, *border) for border in itertools.pairwise(borders)])
@@ -187,6 +191,43 @@ def test_what_a_request_can_ask_for() -> None:
         accepted(check_stream(render(events)))
 
 
+@pytest.mark.parametrize(
+    "echo",
+    [{"model": "m"}, {"model": "m", "banana": 1}, {"model": "m", "tools": [], "user": None}],
+)
+def test_what_a_snapshot_tells_of_the_request_is_the_servers_choice(echo: Any) -> None:
+    frames = ResponsesStream().feed(0, a_response(echo=echo).text("Hi").finish().log[:])
+    result = accepted(check_stream(frames)).result
+    assert result is not None
+    assert {key: result[key] for key in echo} == echo
+
+
+@pytest.mark.parametrize(
+    "pieces",
+    [
+        [Piece("abc", (1,), (Logprob("zzz", -1.0, b"zzz"),))],
+        [Piece("ab", (1,), (Logprob("ab", -1.0, b"ab"),)), Piece("c", (2,))],
+        [Piece("a<think>x</think>b", (1,), (Logprob("a", -1.0, b"a<think>x</think>b"),))],
+    ],
+)
+def test_logprobs_need_not_spell_the_text(pieces: list[Piece]) -> None:
+    """The segmenter hands on what an engine gives, and what it hands on is a legal stream."""
+    machine, log = Response(), EventLog()
+    segments = Segmenter(FORMATS["think"]).feed(pieces)
+    assert any(isinstance(segment, Text) and segment.logprobs for segment in segments)
+    for command in (Accept("r1", 5, echo={"model": "m"}), *segments, Finish("stop", Usage(1, 1))):
+        log.extend(machine.receive(command))
+    accepted(check_stream(ResponsesStream().feed(0, log[:])))
+
+
+def test_an_error_alone_tells_the_api_where_one_api_alone_begins_so() -> None:
+    error = {"message": "No.", "type": "server_error", "param": None, "code": "gone"}
+    data = render([(None, {"error": error}), (None, "[DONE]")])
+    assert accepted(check_stream(data)).api == "completions"
+    foreign = accepted(check_stream(data, profile="foreign"))
+    assert (foreign.api, foreign.outcome, foreign.result) == (None, "failed", {"error": error})
+
+
 @given(calls(), st.booleans(), st.booleans())
 def test_completion_chunks_are_accepted_and_fold_to_the_body(
     call: Any, include_usage: bool, logprobs: bool
@@ -194,9 +235,8 @@ def test_completion_chunks_are_accepted_and_fold_to_the_body(
     choices, _ = call
     stream = CompletionsStream(choices=len(choices), include_usage=include_usage, logprobs=logprobs)
     frames = chunks(stream, call)
-    report = accepted(check_stream(frames, api="completions"))
-    # An answer that was cancelled before its text has no event that would tell the API.
-    assert check_stream(frames).accepted == (frames != [b"data: [DONE]\n\n"])
+    report = accepted(check_stream(frames))
+    assert report.api == "completions"
     assert report.result is not None
     if failed(choices):
         assert report.outcome == "failed"
@@ -207,6 +247,8 @@ def test_completion_chunks_are_accepted_and_fold_to_the_body(
     # A choice that was cancelled before its text is in no chunk.
     for key in ("id", "created", "model"):
         body[key] = body[key] if b'"choices"' in frames[0] else None
+    if frames == [b"data: [DONE]\n\n"]:
+        assert str(report) == "accepted: 1 event, cancelled (no finish reason came)"
     body["choices"] = [each for each in body["choices"] if each["text"] or each["finish_reason"]]
     assert without_empty_logprobs(report.result) == without_empty_logprobs(body)
 
@@ -361,7 +403,8 @@ def test_a_lost_chunk_is_noticed_where_it_can_be(
     if isinstance(lost, dict) and lost["choices"] and last_role and len(events) > 1:
         # The last choice is in no chunk at all: a call of fewer choices.
         assume(lost["choices"][0]["index"] != len(call[0]) - 1)
-    assert refused(events)
+    # Told the API: without the only role, ``[DONE]`` alone is a cancelled completions call.
+    assert not check_stream(render(events), api="chat").accepted
 
 
 @given(st.data(), calls(), st.booleans())

@@ -14,6 +14,7 @@ import pytest
 
 import responsory.check
 from responsory.check import PROFILES, RULES, check_stream
+from responsory.check.sse import MAX_SIZE
 from responsory.projections import ChatStream, CompletionsStream, ResponsesStream
 from responsory.testing import a_response
 from responsory.testing.folds import parse
@@ -151,14 +152,26 @@ def everywhere(old: str, new: str) -> Change:
     return change
 
 
+def double_choice(events: Events) -> None:
+    """The first chunk's choice, twice in it."""
+    choices = events[0][1]["choices"]
+    choices += copy.deepcopy(choices)
+
+
 def after(count: int) -> Change:
     """Only the first ``count`` events."""
     return lambda events: events.__setitem__(slice(count, None), [])
 
 
-def after_start(count: int) -> Change:
-    """Without the first ``count`` events."""
-    return lambda events: events.__setitem__(slice(count), [])
+def rename(at: str, name: str) -> Change:
+    """Another type of an event."""
+
+    def change(events: Events) -> None:
+        index = place(events, at)
+        data = events[index][1]
+        events[index] = (f"response.{name}", {**data, "type": f"response.{name}"})
+
+    return change
 
 
 def then(*changes: Change) -> Change:
@@ -193,6 +206,8 @@ ARGUMENTS = "function_call_arguments.delta"
 USAGE = CHAT[-2][1]["usage"]
 TEXT_USAGE = TEXT[9][1]["response"]["usage"]
 PING = {"type": "keepalive", "sequence_number": 0}
+NOTE = (None, {"id": "", "object": "", "created": 0, "model": "", "choices": []})
+ERROR_EVENT = {"type": "error", "sequence_number": 0}
 FOREIGN_ITEM = {"type": "web_search_call", "id": "ws_1", "status": "in_progress"}
 
 # (rule, profile, stream, change of its events)
@@ -209,14 +224,22 @@ BREAKS: list[tuple[str, str, Events, Change]] = [
     ("i-json", "foreign", TEXT, insert(2, None, '{"x":' + "[" * 100_000 + "]" * 100_000 + "}")),
     ("first-event", "foreign", TEXT, insert(0, None, {"hello": 1})),
     ("first-event", "foreign", TEXT, insert(0, None, "[DONE]")),
-    ("first-event", "foreign", CHAT_FAILED, after_start(2)),
+    ("first-event", "foreign", CHAT, lambda events: events.__setitem__(slice(None), [NOTE])),
     ("object-keys", "foreign", TEXT, put(DELTA, "delta", ...)),
     ("object-keys", "foreign", TEXT, put(DELTA, "output_index", True)),
     ("object-keys", "foreign", TEXT, put(DELTA, "output_index", -1)),
     ("object-keys", "foreign", TEXT, put("created", "response", [])),
     ("object-keys", "foreign", TEXT, put(DELTA, "type", 5)),
     ("object-keys", "foreign", TEXT, put("output_item.added", "item.role", "user")),
+    ("object-keys", "foreign", TEXT, put("created", "response.output", [None])),
+    ("object-keys", "foreign", TEXT, put("in_progress", "response.output", [{"junk": 1}])),
+    ("object-keys", "foreign", FAILED, put("failed", "response.output", [{"junk": 1}])),
+    ("object-keys", "foreign", FAILED, put("failed", "response.output", [5])),
+    ("object-keys", "foreign", FAILED, put("failed", "response.output.0.content", None)),
+    ("object-keys", "foreign", TEXT, insert(2, "error", ERROR_EVENT)),
+    ("object-keys", "foreign", TEXT, insert(2, "error", {**ERROR_EVENT, "error": {"code": "x"}})),
     ("object-keys", "foreign", CHAT, put(2, "choices.0.delta", None)),
+    ("object-keys", "foreign", CHAT_TEXT, put(0, "choices.0.delta.role", "user")),
     ("object-keys", "foreign", CHAT, put(2, "choices.0", "x")),
     ("object-keys", "foreign", COMPLETION, put(1, "choices.0.text", None)),
     ("ids-stable", "foreign", TEXT, put(DELTA, "item_id", "msg_r1_9")),
@@ -227,7 +250,6 @@ BREAKS: list[tuple[str, str, Events, Change]] = [
     ("index-dense", "foreign", TEXT, put("content_part.added", "content_index", 1)),
     ("index-dense", "foreign", TEXT, put(DELTA, "content_index", 1)),
     ("index-dense", "foreign", REFUSAL, put("content_part.added", "content_index", 0, 1)),
-    ("index-dense", "foreign", CHAT, drop(0)),
     ("index-dense", "foreign", CHAT_CALLS, put(1, "choices.0.delta.tool_calls.0.index", 1)),
     ("usage-sums", "foreign", TEXT, put("completed", "response.usage.total_tokens", 99)),
     ("usage-sums", "foreign", CHAT, put(-2, "usage.prompt_tokens", 99)),
@@ -245,8 +267,36 @@ BREAKS: list[tuple[str, str, Events, Change]] = [
     ("exact-keys", "openai", TEXT, put(DELTA, "logprobs", ...)),
     ("exact-keys", "openai", TEXT, put("output_item.added", "item.extra", 1)),
     ("exact-keys", "openai", TEXT, put("completed", "response.usage.extra", 1)),
+    ("exact-keys", "openai", TEXT, everywhere('"model"', '"models"')),
     ("exact-keys", "openai", LOGPROBS, put(DELTA, "logprobs.0.extra", 1)),
     ("exact-keys", "openai", CHAT, put(2, "system_fingerprint", "x")),
+    ("exact-keys", "openai", CHAT_FAILED, put(-2, "error.extra", 1)),
+    ("exact-keys", "openai", CHAT_FAILED, put(-2, "error.param", ...)),
+    ("exact-keys", "openai", CHAT_FAILED, put(-2, "error.code", ...)),
+    ("exact-keys", "openai", CHAT_FAILED, put(-2, "error.code", 500)),
+    ("exact-keys", "openai", CHAT_FAILED, put(-2, "extra", 1)),
+    ("exact-keys", "openai", CHAT_TEXT, put(0, "choices.0.stop_reason", None)),
+    ("exact-keys", "openai", CHAT_TEXT, put(-2, "choices.0.stop_reason", True)),
+    ("exact-keys", "openai", CHAT_TEXT, put(-2, "choices.0.stop_reason", {})),
+    ("exact-keys", "openai", CHAT_TEXT, put(1, "choices.0.token_ids", ["x"])),
+    ("exact-keys", "openai", CHAT_TEXT, put(0, "prompt_token_ids", [-1])),
+    ("exact-keys", "openai", CHAT_TEXT, put(0, "created", -1)),
+    ("exact-keys", "openai", CHAT_TEXT, put(0, "choices.0.delta.role", "")),
+    ("exact-keys", "openai", CHAT_TEXT, put(1, "choices.0.delta.tool_calls", [])),
+    ("exact-keys", "openai", CHAT_TEXT, put(1, "choices.0.delta.refusal", None)),
+    ("exact-keys", "openai", CHAT, put(2, "choices.0.delta.content", None)),
+    ("exact-keys", "openai", CHAT, put(2, "choices.0.delta.reasoning", "other")),
+    ("exact-keys", "openai", CHAT_CALLS, put(1, "choices.0.delta.tool_calls.0.type", "")),
+    ("exact-keys", "openai", CHAT_LOGPROBS, put(1, "choices.0.logprobs.content.0.bytes", [-5])),
+    ("exact-keys", "openai", CHAT_LOGPROBS, put(1, "choices.0.logprobs.content.0.bytes", [None])),
+    ("exact-keys", "openai", CHAT_LOGPROBS, put(1, "choices.0.logprobs.refusal", ...)),
+    ("exact-keys", "openai", CHAT_LOGPROBS, put(1, "choices.0.logprobs.refusal", [])),
+    ("exact-keys", "openai", COMPLETION_LOGPROBS, put(0, "choices.0.logprobs.tokens", [None])),
+    ("exact-keys", "openai", COMPLETION_LOGPROBS,
+     put(0, "choices.0.logprobs.token_logprobs", ["x"])),
+    ("exact-keys", "openai", COMPLETION_LOGPROBS,
+     put(0, "choices.0.logprobs.top_logprobs", [{"Hi": None}])),
+    ("exact-keys", "openai", TEXT, put("created", "response.created_at", -1)),
     ("exact-keys", "openai", CHAT, put(2, "choices.0.delta.reasoning_content", ...)),
     ("exact-keys", "openai", CHAT_TEXT, put(-2, "choices.0.stop_reason", ...)),
     ("exact-keys", "openai", CHAT_TEXT, put(1, "choices.0.stop_reason", None)),
@@ -255,6 +305,9 @@ BREAKS: list[tuple[str, str, Events, Change]] = [
     ("exact-keys", "openai", COMPLETION, put(1, "choices.0.logprobs", ...)),
     ("ids-derived", "openai", TEXT, everywhere("msg_r1_0", "msg_x_0")),
     ("ids-derived", "openai", TEXT, everywhere("resp_r1", "r1")),
+    ("ids-derived", "openai", CHAT_TEXT, everywhere("chatcmpl-r1", "chatcmpl-")),
+    ("ids-derived", "openai", COMPLETION, everywhere("cmpl-r1", "cmpl-")),
+    ("ids-derived", "openai", TEXT, put("created", "response.id", "resp_")),
     ("ids-derived", "openai", CHAT, everywhere("chatcmpl-r1", "chatcmpl_r1")),
     ("ids-derived", "openai", COMPLETION, everywhere("cmpl-r1", "r1")),
     ("no-empty-delta", "openai", TEXT, then(double(DELTA), put(DELTA, "delta", ""))),
@@ -268,7 +321,7 @@ BREAKS: list[tuple[str, str, Events, Change]] = [
     ("done-due", "openai", CHAT, drop(-1)),
     ("event-name", "foreign", TEXT, put(DELTA, "type", "response.output_text.done")),
     ("event-known", "foreign", TEXT, insert(4, "response.x", {"type": "response.x"})),
-    ("event-known", "openai", TEXT, insert(4, "keep", {"type": "keep"})),
+    ("own-events", "openai", TEXT, insert(4, "keep", {"type": "keep"})),
     ("seq-dense", "foreign", TEXT, put(DELTA, "sequence_number", 9)),
     ("seq-dense", "foreign", TEXT, put(DELTA, "sequence_number", ...)),
     ("seq-dense", "foreign", TEXT, put("created", "sequence_number", ...)),
@@ -292,6 +345,10 @@ BREAKS: list[tuple[str, str, Events, Change]] = [
     ("parts-paired", "foreign", TEXT, move("content_part.done", "output_text.done")),
     ("parts-paired", "foreign", TEXT, double("output_text.done")),
     ("parts-paired", "foreign", TEXT, double("content_part.added")),
+    ("parts-paired", "openai", REASONING, double("content_part.added")),
+    ("parts-paired", "foreign", REASONING, rename("content_part.done", "reasoning_part.done")),
+    ("parts-paired", "foreign", TEXT, rename("content_part.added", "reasoning_part.added")),
+    ("parts-paired", "foreign", TEXT, rename("content_part.done", "reasoning_part.done")),
     ("parts-paired", "foreign", CALL, drop("function_call_arguments.done")),
     ("parts-paired", "foreign", CALL, double("function_call_arguments.done")),
     ("parts-paired", "foreign", REASONING, put("content_part.added", "part.type", "summary_text")),
@@ -299,6 +356,9 @@ BREAKS: list[tuple[str, str, Events, Change]] = [
     ("call-id-stable", "foreign", CALL, put("output_item.done", "item.name", "g")),
     ("call-id-stable", "foreign", CALL, put("function_call_arguments.done", "name", "g")),
     ("call-id-unique", "foreign", CALLS, everywhere("call_r1_1", "call_r1_0")),
+    ("call-id-unique", "foreign", CHAT_CALLS, everywhere("call_r1_0_1", "call_r1_0_0")),
+    ("item-id-unique", "foreign", CALLS, everywhere("fc_r1_1", "fc_r1_0")),
+    ("item-id-unique", "foreign", REASONING, everywhere("msg_r1_1", "rs_r1_0")),
     ("deltas-sum", "foreign", TEXT, put("output_text.done", "text", "Hi  there")),
     ("deltas-sum", "foreign", TEXT, drop(DELTA)),
     ("deltas-sum", "foreign", TEXT, double(DELTA)),
@@ -389,10 +449,19 @@ BREAKS: list[tuple[str, str, Events, Change]] = [
     ("finish-due", "foreign", CHAT_TEXT, drop(-2)),
     ("finish-due", "foreign", CHAT_TEXT, after(2)),
     ("finish-due", "foreign", COMPLETION, put(1, "choices.0.finish_reason", None)),
-    ("role-once", "foreign", CHAT_TEXT, double(0)),
-    ("role-once", "foreign", CHAT_TEXT, drop(0)),
-    ("role-once", "foreign", CHAT_TEXT, put(1, "choices.0.delta.role", "assistant")),
+    ("one-choice-per-chunk", "openai", CHAT, put(2, "choices", [{}, {}])),
+    ("one-choice-per-chunk", "openai", COMPLETION, double_choice),
+    ("role-due", "foreign", CHAT_TEXT, drop(0)),
+    ("role-due", "foreign", CHAT_TEXT, put(0, "choices.0.delta.role", "")),
+    ("role-once", "openai", CHAT_TEXT, double(0)),
+    ("role-once", "openai", CHAT_TEXT, put(1, "choices.0.delta.role", "assistant")),
+    ("choices-dense", "openai", CHAT, drop(0)),
+    ("choices-dense", "openai", CHAT, move(1, 0)),
     ("tool-fragment-shape", "foreign", CHAT_CALLS, drop(1)),
+    ("tool-fragment-shape", "foreign", CHAT_CALLS,
+     put(1, "choices.0.delta.tool_calls.0.custom", {"name": "g", "input": "x"})),
+    ("tool-fragment-shape", "foreign", CHAT_CALLS,
+     put(2, "choices.0.delta.tool_calls.0.custom", {"input": "x"})),
     ("tool-fragment-shape", "foreign", CHAT_CALLS, put(2, "choices.0.delta.tool_calls.0.id", "x")),
     ("tool-fragment-shape", "foreign", CHAT_CALLS,
      put(2, "choices.0.delta.tool_calls.0.function.name", "f")),
@@ -405,7 +474,11 @@ BREAKS: list[tuple[str, str, Events, Change]] = [
     ("roles-first", "openai", CHAT, move(1, 3)),
     ("roles-first", "openai", CHAT, move(-2, 0)),
     ("roles-first", "openai", CHAT, put(0, "choices.0.delta.content", "Hi")),
+    ("roles-first", "openai", CHAT_LOGPROBS, put(0, "choices.0.logprobs", {"content": []})),
+    ("roles-first", "openai", CHAT_TEXT, put(0, "choices.0.stop_reason", "END")),
     ("roles-first", "openai", CHAT, put(0, "choices.0.delta.reasoning_content", "Hi")),
+    ("one-channel-per-delta", "openai", CHAT, put(2, "choices.0.delta.content", "")),
+    ("finish-alone", "openai", CHAT_TEXT, put(-2, "choices.0.delta.content", "")),
     ("one-channel-per-delta", "openai", CHAT_TEXT, put(1, "choices.0.delta.reasoning", "x")),
     ("calls-serial", "openai", CHAT_CALLS, move(2, 5)),
     ("finish-alone", "openai", CHAT_TEXT, put(-2, "choices.0.delta.content", "x")),
@@ -431,6 +504,9 @@ BREAKS_BYTES: list[tuple[str, str, Events, Callable[[bytes], bytes]]] = [
     ("sse-field", "foreign", TEXT, raw(b"\n\nevent", b"\n\n\xef\xbb\xbfevent")),
     ("sse-field", "foreign", CHAT, raw(b"\n\ndata", b"\n\n data")),
     ("sse-field", "foreign", CHAT, raw(b"\n\ndata", b"\n\nHTTP/1.1 200 OK\n\ndata")),
+    ("frame-size", "foreign", TEXT, lambda data: data + b": " + b"x" * (MAX_SIZE - 1)),
+    ("frame-size", "foreign", TEXT,
+     lambda data: data + (b"data: " + b"x" * (MAX_SIZE // 2) + b"\n") * 2),
     ("frame-whole", "foreign", TEXT, lambda data: data[:-1]),
     ("frame-whole", "foreign", TEXT, lambda data: data[:-2]),
     ("frame-whole", "foreign", CHAT, lambda data: data + b": ping"),

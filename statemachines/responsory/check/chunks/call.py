@@ -11,6 +11,8 @@ from abc import ABC, abstractmethod
 from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any, ClassVar
 
+from responsory.check.chunks.notes import NOTE, is_note
+from responsory.check.ending import DONE, END
 from responsory.check.judge import brief
 from responsory.check.shapes import (
     ANY,
@@ -24,29 +26,33 @@ from responsory.check.shapes import (
     Kind,
     Shape,
     check_usage,
+    list_of,
 )
 
 if TYPE_CHECKING:
     from responsory.check.judge import Judge
 
-DONE = "[DONE]"
-END = "end of the stream"
-
+TOKEN_IDS = list_of(INDEX)
 HEAD = Shape(
     {"choices": LIST},
     {"id": NAME, "object": STRING, "created": INTEGER, "model": STRING},
     {"usage": OBJECT.or_null(), "obfuscation": STRING, "prompt_token_ids": LIST},
+    {"created": INDEX, "prompt_token_ids": TOKEN_IDS},
 )
 ERROR = Shape({"error": OBJECT})
 ERROR_BODY = Shape(
     {"message": STRING},
-    {"type": STRING},
-    {"param": STRING.or_null(), "code": ANY},
-    open=True,
+    {"type": STRING, "param": STRING.or_null(), "code": ANY},
+    exact={"code": STRING},
 )
 CHOICE: Mapping[str, Kind] = {"index": INDEX}
 ENDS: Mapping[str, Kind] = {"finish_reason": STRING.or_null()}
 MORE: Mapping[str, Kind] = {"token_ids": LIST, "stop_reason": ANY}
+EXACT: Mapping[str, Kind] = {
+    "token_ids": TOKEN_IDS,
+    "stop_reason": Kind("a string, an integer or null",
+                        lambda value: value is None or type(value) in (str, int)),
+}  # fmt: skip
 
 
 class Choice:
@@ -59,7 +65,7 @@ class Choice:
 
     def end(self, judge: Judge, choice: Mapping[str, Any], *, calls: bool) -> None:
         """Takes the finish reason of a chunk, where it has one."""
-        reason = choice.get("finish_reason")
+        reason = reason_of(judge, choice)
         if reason is None:
             if "stop_reason" in choice:
                 judge.broken("exact-keys", "`stop_reason` on a chunk without a finish reason")
@@ -71,6 +77,12 @@ class Choice:
             judge.broken("finish-reason", f"finish_reason {brief(reason)}", " or ".join(due))
         self.finish = reason
         self.stop = choice.get("stop_reason")
+
+
+def reason_of(judge: Judge, choice: Mapping[str, Any]) -> str | None:
+    """The finish reason of a choice in a chunk. Some servers send an empty one for none."""
+    reason: str | None = choice.get("finish_reason")
+    return reason if reason or judge.keeps("finish-reason") else None
 
 
 class CallCheck(ABC):
@@ -163,7 +175,12 @@ class CallCheck(ABC):
         if "error" in data and "choices" not in data:
             self._fail(data)
             return
+        if not self._judge.keeps("exact-keys") and is_note(data):
+            self._take_note(data["choices"])
+            return
         HEAD.check(self._judge, data, "a chunk")
+        if len(data["choices"]) > 1:
+            self._judge.broken("one-choice-per-chunk", f"{len(data['choices'])} choices")
         usage = data.get("usage")
         if not data["choices"] and usage is None and not self._judge.keeps("exact-keys"):
             return  # about the request, not the answer: content filters of some servers
@@ -193,6 +210,18 @@ class CallCheck(ABC):
         if not marked:
             self._judge.broken("done-due", found, DONE)
 
+    def _take_note(self, choices: list[Any]) -> None:
+        for choice in choices:
+            NOTE.check(self._judge, choice, "a choice")
+            reason = reason_of(self._judge, choice)
+            known = self.choices().get(choice["index"])
+            if reason is None or known is None:
+                continue
+            if known.finish not in (None, reason):
+                self._judge.broken("finish-once", f"finish_reason {brief(reason)}",
+                                   brief(known.finish))  # fmt: skip
+            known.finish = reason
+
     def _check_begun(self, found: str) -> None:
         if self.has_roles and not self.choices():
             self._judge.broken("roles-first", f"{found} before any role")
@@ -207,7 +236,8 @@ class CallCheck(ABC):
         judge, head = self._judge, self._head
         judge.equal("object-name", "object", data.get("object"), self.object_name)
         if not head:
-            if not str(data.get("id")).startswith(self.id_prefix):
+            tail = str(data.get("id")).removeprefix(self.id_prefix)
+            if tail in ("", data.get("id")):
                 judge.broken("ids-derived", f"id {brief(data.get('id'))}", f"{self.id_prefix}…")
             return
         judge.equal("ids-stable", "id", data.get("id"), head["id"])

@@ -4,10 +4,28 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any, ClassVar
 
-from responsory.check.chunks.call import CHOICE, ENDS, MORE, CallCheck, Choice
+from responsory.check.chunks.call import (
+    CHOICE,
+    ENDS,
+    EXACT,
+    MORE,
+    CallCheck,
+    Choice,
+    reason_of,
+)
 from responsory.check.chunks.tool_calls import ToolCalls
 from responsory.check.judge import brief
-from responsory.check.shapes import LIST, OBJECT, STRING, Shape, check_entries, constant
+from responsory.check.shapes import (
+    LIST,
+    NAME,
+    NULL,
+    OBJECT,
+    STRING,
+    Kind,
+    Shape,
+    check_entries,
+    constant,
+)
 from responsory.ids import chat_id
 
 if TYPE_CHECKING:
@@ -15,15 +33,27 @@ if TYPE_CHECKING:
 
     from responsory.check.judge import Judge
 
-CHUNK = Shape({**CHOICE, "delta": OBJECT}, ENDS, {**MORE, "logprobs": OBJECT.or_null()})
-LOGPROBS = Shape({}, {"content": LIST}, {"refusal": LIST.or_null()})
+CHUNK = Shape({**CHOICE, "delta": OBJECT}, ENDS, {**MORE, "logprobs": OBJECT.or_null()}, EXACT)
+LOGPROBS = Shape({}, {"content": LIST, "refusal": LIST.or_null()}, exact={"refusal": NULL})
 TEXTS = ("content", "refusal", "reasoning_content", "reasoning")
+ROLE = constant("assistant")
 DELTA = Shape(
     more={
-        "role": constant("assistant"),
+        # Some servers send an empty role for none.
+        "role": Kind(ROLE.name, lambda value: value in ("assistant", "")),
         **{key: STRING.or_null() for key in TEXTS},
         "tool_calls": LIST,
-    }
+    },
+    exact={
+        "role": ROLE,
+        "content": STRING,
+        "refusal": NAME,
+        "reasoning_content": NAME.or_null(),
+        "reasoning": NAME.or_null(),
+        "tool_calls": Kind(
+            "an array of one", lambda value: type(value) is list and len(value) == 1
+        ),
+    },
 )
 
 
@@ -41,13 +71,18 @@ class ChatChoice(Choice):
         """One chunk of it, its role apart."""
         delta, judge = choice["delta"], self._judge
         channels = self._channels(delta)
-        ends = choice.get("finish_reason") is not None
+        ends = reason_of(judge, choice) is not None
+        if delta.get("content") == "":  # with log probabilities alone
+            channels.insert(0, "content")
         if len(channels) > 1:
             judge.broken("one-channel-per-delta", f"a delta with {' and '.join(channels)}")
+        if "reasoning_content" in delta and "reasoning" in delta:
+            judge.equal("exact-keys", "`reasoning`", delta["reasoning"],
+                              delta["reasoning_content"])  # fmt: skip
         if ends and channels:
             judge.broken("finish-alone", f"a finish reason beside {channels[0]}")
         entries = self._entries(choice, text="content" in delta)
-        if not (channels or entries or ends):
+        if not (entries or ends or (channels and delta.get("content") != "")):
             judge.broken("no-empty-delta", "a delta that carries nothing")
         self._calls.take(delta.get("tool_calls") or [])
         for key in TEXTS:
@@ -116,6 +151,8 @@ class ChatCheck(CallCheck):
     def _begins(self) -> list[str]:
         if self._begun and self._judge.keeps("roles-first"):
             return []
+        if not self._judge.keeps("choices-dense"):
+            return ["role of another choice"]
         return [f"role of choice {len(self._choices)}"]
 
     def _take_choice(self, choice: dict[str, Any]) -> None:
@@ -125,14 +162,14 @@ class ChatCheck(CallCheck):
         DELTA.check(judge, delta, "a delta")
         known = self._choices.get(index)
         if known is not None and known.finish is not None:
-            again = choice.get("finish_reason") is not None
+            again = reason_of(judge, choice) is not None
             found = "a second finish reason" if again else "a chunk"
             judge.broken("finish-once", f"{found} of choice {index}, which has finished")
         self._check_logprobs(choice)
         if known is None:
-            judge.equal("index-dense", "a new choice", index, len(self._choices))
-            if delta.get("role") is None:
-                judge.broken("role-once", f"choice {index} begins without a role", '"assistant"')
+            judge.equal("choices-dense", "a new choice", index, len(self._choices))
+            if not delta.get("role"):
+                judge.broken("role-due", f"choice {index} begins without a role", '"assistant"')
             self._check_role_chunk(choice)
             known = ChatChoice(judge, index)
             if not judge.keeps("roles-first"):
@@ -151,6 +188,11 @@ class ChatCheck(CallCheck):
         for key, value in delta.items():
             if key not in ("role", "content") and value:
                 judge.broken("roles-first", f"`{key}` beside the role", "null")
+        for key in ("logprobs", "stop_reason"):
+            if choice.get(key) is not None:
+                judge.broken("roles-first", f"`{key}` beside the role")
+        if "stop_reason" in choice:
+            judge.broken("exact-keys", "`stop_reason` on a chunk without a finish reason")
         if delta.get("content") != "" or choice.get("finish_reason") is not None:
             judge.broken(
                 "roles-first", f"content {brief(delta.get('content'))} beside the role", '""'

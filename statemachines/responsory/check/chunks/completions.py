@@ -4,9 +4,17 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any, ClassVar
 
-from responsory.check.chunks.call import CHOICE, ENDS, MORE, CallCheck, Choice
+from responsory.check.chunks.call import (
+    CHOICE,
+    ENDS,
+    EXACT,
+    MORE,
+    CallCheck,
+    Choice,
+    reason_of,
+)
 from responsory.check.judge import brief
-from responsory.check.shapes import LIST, OBJECT, STRING, Shape
+from responsory.check.shapes import LIST, NUMBER, OBJECT, STRING, Kind, Shape, list_of
 from responsory.ids import completion_id
 
 if TYPE_CHECKING:
@@ -14,9 +22,20 @@ if TYPE_CHECKING:
 
     from responsory.check.judge import Judge
 
-CHUNK = Shape({**CHOICE, "text": STRING}, {**ENDS, "logprobs": OBJECT.or_null()}, MORE)
+CHUNK = Shape({**CHOICE, "text": STRING}, {**ENDS, "logprobs": OBJECT.or_null()}, MORE, EXACT)
 ARRAYS = ("tokens", "token_logprobs", "top_logprobs", "text_offset")
-LOGPROBS = Shape({}, dict.fromkeys(ARRAYS, LIST))
+BEST = Kind(
+    "an object of numbers",
+    lambda value: type(value) is dict and all(map(NUMBER.fits, value.values())),
+)
+LOGPROBS = Shape(
+    loose=dict.fromkeys(ARRAYS, LIST),
+    exact={
+        "tokens": list_of(STRING),
+        "token_logprobs": list_of(NUMBER),
+        "top_logprobs": list_of(BEST),
+    },
+)
 
 
 class TextChoice(Choice):
@@ -33,7 +52,7 @@ class TextChoice(Choice):
         """One chunk of it."""
         text, logprobs = choice["text"], choice.get("logprobs")
         arrays = {} if logprobs is None else self._check_arrays(judge, logprobs)
-        if not (text or arrays.get("tokens") or choice.get("finish_reason")):
+        if not (text or arrays.get("tokens") or reason_of(judge, choice)):
             judge.broken("no-empty-delta", "a chunk that carries nothing")
         length = self._length + len(text)
         offset = self._check_offsets(judge, arrays.get("text_offset", []), length)
@@ -90,7 +109,7 @@ class CompletionsCheck(CallCheck):
         index = choice["index"]
         known = self._choices.get(index) or TextChoice(index)
         if known.finish is not None:
-            again = choice.get("finish_reason") is not None
+            again = reason_of(judge, choice) is not None
             found = "a second finish reason" if again else "a chunk"
             judge.broken("finish-once", f"{found} of choice {index}, which has finished")
         asked = choice.get("logprobs") is not None

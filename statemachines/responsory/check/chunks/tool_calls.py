@@ -5,18 +5,20 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from responsory.check.judge import brief
-from responsory.check.shapes import INDEX, OBJECT, STRING, Shape
+from responsory.check.shapes import INDEX, OBJECT, STRING, Kind, Shape
 
 if TYPE_CHECKING:
     from responsory.check.judge import Judge
 
+INPUTS = {"function": "arguments", "custom": "input"}
+"""The key of a call's input, by the call's type."""
 FRAGMENT = Shape(
     {"index": INDEX},
     {},
     {"id": STRING, "type": STRING, "function": OBJECT, "custom": OBJECT},
+    # Some servers send an empty type for none.
+    {"type": Kind("a type", lambda value: value != "")},
 )
-INPUTS = {"function": "arguments", "custom": "input"}
-"""The key of a call's input, by the call's type."""
 BODIES = {key: Shape({}, {field: STRING}, {"name": STRING}) for key, field in INPUTS.items()}
 
 
@@ -27,6 +29,7 @@ class ToolCalls:
         self._judge = judge
         self._calls: list[dict[str, Any]] = []
         self._inputs: list[list[str]] = []
+        self._ids: set[str] = set()
 
     def __bool__(self) -> bool:
         return bool(self._calls)
@@ -58,11 +61,14 @@ class ToolCalls:
             )
         self._calls.append({"id": fragment["id"], "type": kind, kind: {"name": body["name"]}})
         self._inputs.append([body.get(INPUTS[kind]) or ""])
+        if fragment["id"] in self._ids:
+            self._judge.broken("call-id-unique", f"id {brief(fragment['id'])} again")
+        self._ids.add(fragment["id"])
 
     def _go_on(self, fragment: dict[str, Any], index: int) -> None:
         call = self._calls[index]
         kind = call["type"]
-        if fragment.get("type") not in (None, kind):
+        if fragment.get("type") not in (None, "", kind):
             self._judge.broken(
                 "tool-fragment-shape", f"type {brief(fragment['type'])}", brief(kind)
             )
@@ -81,6 +87,9 @@ class ToolCalls:
         if kind not in INPUTS:
             self._judge.broken("tool-fragment-shape", f"type {brief(kind)}", "function or custom")
         body = fragment.get(kind)
+        for other in INPUTS:
+            if other != kind and fragment.get(other) is not None:
+                self._judge.broken("tool-fragment-shape", f"`{other}` in a call of type {kind}")
         if body is None:
             self._judge.broken("tool-fragment-shape", f"a tool call without `{kind}`")
             return {}

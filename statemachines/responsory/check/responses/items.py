@@ -74,7 +74,7 @@ class OpenItem:
     @property
     def full(self) -> bool:
         """It can have no other part."""
-        one = self.type == "reasoning" and bool(self.item.get("content"))
+        one = self.type == "reasoning" and self._part is None and bool(self.item.get("content"))
         return one and self._judge.keeps("part-due")
 
     @property
@@ -103,7 +103,7 @@ class OpenItem:
         if filled:
             self._judge.broken("zero-values", f"`{filled}` of an added part {brief(part[filled])}")
         self.item[list_key] = parts
-        self._part = OpenPart(self._judge, part_kind, kind.index, len(parts), part)
+        self._part = OpenPart(self._judge, part_kind, kind, len(parts), part)
         parts.append(part)
 
     def delta(self, kind: EventKind, data: Mapping[str, Any]) -> None:

@@ -5,17 +5,15 @@ from __future__ import annotations
 from enum import Enum
 from typing import TYPE_CHECKING
 
+from responsory.check.ending import DONE, END
 from responsory.check.judge import brief
-from responsory.check.responses.vocabulary import CALLS, Does, EventKind, vocabulary
+from responsory.check.responses.vocabulary import BEATS, CALLS, Does, EventKind, vocabulary
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
 
     from responsory.check.judge import Judge
     from responsory.check.responses.items import OpenItem
-
-DONE = "[DONE]"
-END = "end of the stream"
 
 
 class Phase(Enum):
@@ -50,7 +48,7 @@ class Order:
         """The event types that may come next; ``[DONE]`` and the end of the stream too."""
         phase, keeps = self.phase, self._judge.keeps
         if phase is Phase.START:
-            return ("response.created",)
+            return ("response.created",) if keeps("own-events") else ("response.created", *BEATS)
         if phase is Phase.ENDED:
             return (DONE,) if keeps("done-due") else (DONE, END)
         if phase is Phase.ERRORED:
@@ -73,7 +71,7 @@ class Order:
             inside.update(dict.fromkeys(item.legal(self.names)))
         yield from inside
         if not keeps("own-events"):
-            yield from (name for name, kind in self.names.items() if kind.does is Does.PASS)
+            yield from (name for name, kind in self.names.items() if kind.does in PASSES)
         if not self.open:
             yield from self._idle()
             return
@@ -111,7 +109,7 @@ class Order:
         if does is Does.CREATE or phase is Phase.START:
             if phase is not Phase.START:
                 broken("created-first", f"{name} again")
-            elif does is not Does.CREATE:
+            elif does not in (Does.CREATE, Does.BEAT):
                 broken("created-first", f"{name} as the first event")
             return
         if phase is Phase.ENDED:
@@ -124,7 +122,7 @@ class Order:
             self._check_status(name)
         elif does in ENDINGS:
             self._check_ending(name, does)
-        elif does is not Does.PASS:
+        elif does not in PASSES:
             self._check_item(name, kind, item)
 
     def _check_status(self, name: str) -> None:
@@ -205,5 +203,6 @@ class Order:
             broken("done-due", found, DONE)
 
 
+PASSES = frozenset({Does.PASS, Does.BEAT})
 ENDINGS = frozenset({Does.END, Does.FAIL, Does.ERROR})
 AROUND = frozenset({Does.ADD_PART, Does.END_ITEM})

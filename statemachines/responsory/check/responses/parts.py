@@ -17,13 +17,15 @@ if TYPE_CHECKING:
 
 class OpenPart:
     """The part of one ``content_part.added`` (or of a summary's). ``kind`` is None for a type that
-    is not known; ``place`` is its index, called ``index`` in its events."""
+    is not known; ``by`` is the event that added it; ``place`` is its index, called ``index`` in its
+    events."""
 
     def __init__(
-        self, judge: Judge, kind: PartKind | None, index: str, place: int, added: dict[str, Any]
+        self, judge: Judge, kind: PartKind | None, by: EventKind, place: int, added: dict[str, Any]
     ) -> None:
         self.kind = kind
-        self.index = index
+        self.index = by.index
+        self._by = by
         self.place = place
         self._judge = judge
         self._added = added
@@ -36,7 +38,8 @@ class OpenPart:
         """Whether this event may come now: deltas and ``done`` until the text is whole, the end of
         the part after it."""
         if kind.does is Does.END_PART:
-            return kind.index == self.index and (self._said is not None or self.kind is None)
+            paired = kind.index == self.index and kind.part is self._by.part
+            return paired and (self._said is not None or self.kind is None)
         return kind.part is self.kind and self._said is None and kind.does in INSIDE
 
     def _check_place(self, data: Mapping[str, Any]) -> None:

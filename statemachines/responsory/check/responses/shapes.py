@@ -7,6 +7,7 @@ from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
 from responsory.check.shapes import (
+    INDEX,
     INTEGER,
     LIST,
     NAME,
@@ -59,6 +60,8 @@ RESPONSE = Shape(
         "usage": OBJECT.or_null(),
         "model": STRING,
     },
+    exact={"created_at": INDEX, "completed_at": INDEX.or_null()},
+    # From ``model`` on it tells of the request, and how much of that is the server's choice.
     open=True,
 )
 RESPONSE_ERROR = Shape({"message": STRING}, {"code": STRING})

@@ -6,8 +6,9 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from responsory.check.judge import brief
-from responsory.check.responses.shapes import RESPONSE, same
+from responsory.check.responses.shapes import RESPONSE, check_item, same
 from responsory.check.shapes import RESPONSE_USAGE, check_usage
+from responsory.ids import response_id
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -24,6 +25,7 @@ STATUSES: Mapping[str, tuple[str, ...]] = {
 }
 CHANGING = ("status", "output", "usage", "error", "incomplete_details", "completed_at")
 """What the life of a response changes. All else echoes the request."""
+PREFIX = response_id("")
 REASONS = ("max_output_tokens", "content_filter")
 
 
@@ -37,11 +39,16 @@ class Snapshots:
         self._first: Mapping[str, Any] = {}
         self._latest: Mapping[str, Any] = {}
 
+    @property
+    def tail(self) -> str:
+        """What the ids of the items are derived from."""
+        return self.id.removeprefix(PREFIX)
+
     def first(self, response: dict[str, Any]) -> None:
         """The one in ``response.created``."""
         self._check("response.created", response)
-        if not response["id"].startswith("resp_"):
-            self._judge.broken("ids-derived", f"id {brief(response['id'])}", "resp_…")
+        if response["id"].removeprefix(PREFIX) in ("", response["id"]):
+            self._judge.broken("ids-derived", f"id {brief(response['id'])}", f"{PREFIX}…")
         if self._judge.keeps("in-progress-due") and "background" in response:
             queued = response.get("status") == "queued"
             self._judge.equal("in-progress-due", "background", response["background"], queued)
@@ -82,6 +89,8 @@ class Snapshots:
             for key in ("output", "usage"):
                 if response.get(key):
                     judge.broken("output-at-end", f"`{key}` {brief(response[key])} in {event}")
+            for item in response["output"]:
+                check_item(judge, item)
         usage = response.get("usage")
         if usage is not None:
             check_usage(judge, usage, RESPONSE_USAGE)

@@ -19,20 +19,20 @@ from responsory.check.responses.shapes import (
 from responsory.check.responses.snapshots import Snapshots
 from responsory.check.responses.vocabulary import (
     CALLS,
-    EXTENSION,
     ITEMS,
+    RESERVED,
     SIGN,
     Does,
     EventKind,
 )
-from responsory.ids import ITEM_PREFIX
+from responsory.ids import ITEM_PREFIX, item_id
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
 
     from responsory.check.judge import Judge
 
-PASSING = EventKind(Does.PASS, SIGN, own=False)
+PASSING = EventKind(Does.BEAT, SIGN, own=False)
 
 
 class ResponsesCheck:
@@ -47,6 +47,7 @@ class ResponsesCheck:
         self._output: list[dict[str, Any]] = []
         """Items as they were added, and as they were once they are done."""
         self._call_ids: set[str] = set()
+        self._item_ids: set[str] = set()
         self._error: dict[str, Any] | None = None
         self._outcome = ""
 
@@ -108,7 +109,7 @@ class ResponsesCheck:
         """An event that only its item can explain, or a server's own."""
         type_ = data["type"]
         inside = self._is_inside_opaque(data)
-        if not inside and not EXTENSION.fullmatch(type_):
+        if not inside and (not type_ or type_.startswith(RESERVED)):
             self._judge.broken("event-known", f"an event of type {brief(type_)}")
         self._judge.broken("own-events", brief(type_))
         SIGN.check(self._judge, data, "the event")
@@ -121,7 +122,7 @@ class ResponsesCheck:
     def _is_inside_opaque(self, data: Mapping[str, Any]) -> bool:
         index = data.get("output_index")
         item = self._order.open.get(index) if type(index) is int else None
-        return data["type"].startswith("response.") and item is not None and item.in_opaque
+        return data["type"].startswith(RESERVED) and item is not None and item.in_opaque
 
     # --- one method for each thing that an event does -------------------------------------------
 
@@ -171,6 +172,8 @@ class ResponsesCheck:
         if self._judge.keeps("failure-closes"):
             self._compare_output("failure-closes", response["output"])
         else:
+            for item in response["output"]:
+                check_item(self._judge, item)
             self._output = response["output"]
         self._finish()
 
@@ -209,6 +212,9 @@ class ResponsesCheck:
                 if not same(told, flat):
                     self._judge.broken("error-then-failed", f"error {brief(told)}", brief(flat))
             flat = {key: flat[key] or nested.get(key) for key in flat}
+        if type(flat["message"]) is not str:
+            self._judge.broken("object-keys", f"the error's message {brief(flat['message'])}",
+                               "a string")  # fmt: skip
         self._error = flat
         self._order.phase = Phase.ERRORED
 
@@ -218,6 +224,7 @@ class ResponsesCheck:
         judge.equal("index-dense", "output_index", index, self._order.items)
         if item["type"] in ITEM_PREFIX:
             self._check_item_id(item, index)
+        self._check_item_id_unique(item)
         if item["type"] in ITEMS:
             filled = is_zero(item, ("content", "summary", "arguments", "input"))
             if filled:
@@ -233,9 +240,15 @@ class ResponsesCheck:
         self._output.append(item)
 
     def _check_item_id(self, item: Mapping[str, Any], index: int) -> None:
-        tail = self._snapshots.id.removeprefix("resp_")
-        due = f"{ITEM_PREFIX[item['type']]}_{tail}_{index}"
+        due = item_id(item["type"], self._snapshots.tail, index)
         self._judge.equal("ids-derived", "the item's id", item.get("id"), due)
+
+    def _check_item_id_unique(self, item: Mapping[str, Any]) -> None:
+        own = item.get("id")
+        if isinstance(own, str):
+            if own in self._item_ids:
+                self._judge.broken("item-id-unique", f"an item with id {brief(own)} again")
+            self._item_ids.add(own)
 
     def _end_item(self, data: dict[str, Any], item: OpenItem) -> None:
         done, judge = data["item"], self._judge
@@ -257,6 +270,7 @@ ACTS: Mapping[Does, Callable[[ResponsesCheck, dict[str, Any]], None]] = {
     Does.ERROR: ResponsesCheck.errored,
     Does.ADD_ITEM: ResponsesCheck.add_item,
     Does.PASS: lambda *_: None,
+    Does.BEAT: lambda *_: None,
 }
 INSIDE: Mapping[Does, Callable[[OpenItem, EventKind, dict[str, Any]], None]] = {
     Does.ADD_PART: OpenItem.add_part,

@@ -31,7 +31,9 @@ class Does(Enum):
     END_PART = auto()
     ANNOTATE = auto()
     PASS = auto()
-    """Nothing: a sign of life, audio."""
+    """Nothing: audio."""
+    BEAT = auto()
+    """Nothing, and it may come before the response too: a sign of life, a server's own event."""
 
 
 @immutable
@@ -62,6 +64,8 @@ OUTPUT_TEXT = PartKind("output_text", "message", *CONTENT, "text")
 REFUSAL = PartKind("refusal", "message", *CONTENT, "refusal")
 REASONING_TEXT = PartKind("reasoning_text", "reasoning", *CONTENT, "text")
 SUMMARY_TEXT = PartKind("summary_text", "reasoning", *SUMMARY, "text")
+REASONING_PART = "response.reasoning_part"
+"""What vLLM calls ``response.content_part`` in reasoning."""
 PARTS: Mapping[str, PartKind] = {
     kind.type: kind for kind in (OUTPUT_TEXT, REFUSAL, REASONING_TEXT, SUMMARY_TEXT)
 }
@@ -124,16 +128,20 @@ SHARED: Mapping[str, EventKind] = {
         own=False,
     ),
 }
-AMBIENT: tuple[str, ...] = (
-    "keepalive",
-    "response.audio.delta",
-    "response.audio.done",
-    "response.audio.transcript.delta",
-    "response.audio.transcript.done",
-)
+AMBIENT: Mapping[str, Does] = {
+    "keepalive": Does.BEAT,
+    "response.audio.delta": Does.PASS,
+    "response.audio.done": Does.PASS,
+    "response.audio.transcript.delta": Does.PASS,
+    "response.audio.transcript.done": Does.PASS,
+}
 """Events of the OpenAI API that belong to no item."""
-EXTENSION = re.compile(r"[a-z0-9_-]+:[\w.:-]+")
-"""``acme:trace``: a server's own event, as the Open Responses specification has it named."""
+BEATS = tuple(name for name, does in AMBIENT.items() if does is Does.BEAT)
+RESERVED = "response."
+"""What the types of the API's own events begin with, ``error`` and ``keepalive`` apart."""
+BEAT = re.compile(r"keepalive|(?!response\.)[a-z0-9_-]+[:.][\w.:-]+")
+"""What may come before the response and shows that one is to come. ``acme:trace`` is a server's
+own event as the Open Responses specification has it named; others write ``codex.rate_limits``."""
 
 
 def _parts(profile: Profile) -> dict[str, EventKind]:
@@ -159,6 +167,8 @@ def _parts(profile: Profile) -> dict[str, EventKind]:
         only = None if own else part
         for does, end in ((Does.ADD_PART, "added"), (Does.END_PART, "done")):
             kinds[f"{part.part_event}.{end}"] = EventKind(does, shape, only, None, own, part.index)
+            if part is REASONING_TEXT:
+                kinds[f"{REASONING_PART}.{end}"] = EventKind(does, shape, part, own=False)
     return kinds
 
 
@@ -177,5 +187,5 @@ def _calls() -> dict[str, EventKind]:
 
 def vocabulary(profile: Profile) -> Mapping[str, EventKind]:
     """Every event type that the profile's streams may have outside items of unknown types."""
-    ambient = {name: EventKind(Does.PASS, SIGN, own=False) for name in AMBIENT}
+    ambient = {name: EventKind(does, SIGN, own=False) for name, does in AMBIENT.items()}
     return {**SHARED, **_parts(profile), **_calls(), **ambient}

@@ -62,16 +62,35 @@ RULES = (
         "Every choice has a finish reason before the stream ends without an error.",
     ),
     Rule(
-        "role-once",
+        "one-choice-per-chunk",
+        OWN,
+        CHUNKS,
+        "A chunk is about one choice, or about none.",
+    ),
+    Rule(
+        "role-due",
         EVERYBODY,
         CHAT,
-        "A choice's first chunk has its role, and no other chunk has.",
+        "A choice's first chunk has its role.",
+    ),
+    Rule(
+        "role-once",
+        OWN,
+        CHAT,
+        "No chunk of a choice but its first has the role.",
+    ),
+    Rule(
+        "choices-dense",
+        OWN,
+        CHAT,
+        "Choices are numbered 0, 1, 2, … in the order in which they begin.",
     ),
     Rule(
         "tool-fragment-shape",
         EVERYBODY,
         CHAT,
-        "A call's first fragment has its id and name, and no later one has.",
+        "A call's first fragment has its id and name, and no later one has; all have the one body "
+        "of the call's type.",
     ),
     Rule(
         "roles-first",

@@ -18,6 +18,12 @@ RULES = (
         "There is at least one event.",
     ),
     Rule(
+        "frame-size",
+        EVERYBODY,
+        EVERY_API,
+        "An event, like a comment, has at most 64 MiB.",
+    ),
+    Rule(
         "utf8",
         EVERYBODY,
         EVERY_API,
@@ -58,7 +64,8 @@ RULES = (
         "first-event",
         EVERYBODY,
         EVERY_API,
-        "The first event shows which API the stream is of.",
+        "The stream shows which API it is of before its answer begins, or is an error alone; in "
+        "this library's own profiles `[DONE]` alone is a cancelled call.",
     ),
     Rule(
         "object-keys",
@@ -76,8 +83,7 @@ RULES = (
         "index-dense",
         EVERYBODY,
         EVERY_API,
-        "Items, parts, chat choices and tool calls are numbered 0, 1, 2, … in the order in which "
-        "they begin.",
+        "Items, parts and tool calls are numbered 0, 1, 2, … in the order in which they begin.",
     ),
     Rule(
         "usage-sums",
@@ -120,7 +126,8 @@ RULES = (
         "exact-keys",
         OWN,
         EVERY_API,
-        "Every key of the wire format is there, of its kind, and no other.",
+        "Every key of the wire format is there, of its kind, and no other; but what a snapshot "
+        "of a response tells of the request, beside `model`, is the server's choice.",
     ),
     Rule(
         "ids-derived",

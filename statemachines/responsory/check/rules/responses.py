@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from responsory.check.rules.rule import EVERYBODY, FOREIGN, OWN, RESPONSES, Rule
+from responsory.check.rules.rule import CALLING, EVERYBODY, FOREIGN, OWN, RESPONSES, Rule
 
 RULES = (
     Rule(
@@ -15,7 +15,8 @@ RULES = (
         "event-known",
         EVERYBODY,
         RESPONSES,
-        "An event's type is one of the API, or belongs to an item of an unknown type.",
+        "An event's type is one of the API, or belongs to an item of an unknown type, or is a "
+        "server's own: then it does not begin with `response.`.",
     ),
     Rule(
         "seq-dense",
@@ -27,7 +28,7 @@ RULES = (
         "created-first",
         EVERYBODY,
         RESPONSES,
-        "`response.created` is the first event, and comes once.",
+        "`response.created` comes before all else of the response, and once.",
     ),
     Rule(
         "status-order",
@@ -47,7 +48,7 @@ RULES = (
         EVERYBODY,
         RESPONSES,
         "Each item has one `output_item.added` and then one `output_item.done`, before the "
-        "response ends; all its other events are between them.",
+        "response is completed or incomplete; all its other events are between them.",
     ),
     Rule(
         "parts-paired",
@@ -65,8 +66,14 @@ RULES = (
     Rule(
         "call-id-unique",
         EVERYBODY,
+        CALLING,
+        "No two calls of a response or a choice have one id (`call_id` in Responses).",
+    ),
+    Rule(
+        "item-id-unique",
+        EVERYBODY,
         RESPONSES,
-        "No two calls of a response have one `call_id`.",
+        "No two items of a response have one `id`.",
     ),
     Rule(
         "deltas-sum",
@@ -115,7 +122,8 @@ RULES = (
         "own-events",
         OWN,
         RESPONSES,
-        "There are no events of summaries, annotations, hosted tools or keep-alive.",
+        "There are no events of summaries, annotations, hosted tools or keep-alive, and none of "
+        "other servers' own.",
     ),
     Rule(
         "in-progress-due",

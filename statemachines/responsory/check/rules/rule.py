@@ -13,6 +13,8 @@ RESPONSES = ("responses",)
 CHAT = ("chat",)
 COMPLETIONS = ("completions",)
 CHUNKS = ("chat", "completions")
+CALLING = ("responses", "chat")
+"""The APIs that have tool calls."""
 
 
 @immutable
