@@ -64,9 +64,7 @@ def _close_part(m: ExtendedState) -> list[Event]:
         return [ev.RefusalDone(seq, item, part, text), ev.PartDone(seq + 1, item, part)]
     if m.state is State.REASONING_TEXT:
         return [ev.ReasoningDone(seq, item, part, text), ev.PartDone(seq + 1, item, part)]
-    if m.state in CALLS:
-        return [ev.InputDone(seq, item, text)]
-    return []
+    return [ev.InputDone(seq, item, text)]
 
 
 def _close(m: ExtendedState, status: ItemStatus) -> list[Event]:

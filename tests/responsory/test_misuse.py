@@ -189,6 +189,19 @@ def test_what_cannot_be_shown_is_refused_before_anything_changes(command: Any, p
     assert machine.receive(Finish("stop", Usage(1, 1)))
 
 
+@pytest.mark.parametrize(
+    ("command", "message"),
+    [
+        (Text(HALF), r"^holds half a surrogate pair: '\\ud83d'$"),
+        (Text("a", 5), "^logprobs must be a tuple, not 5$"),  # type: ignore[arg-type]  # the point
+        (Text("a", (), "analysis"), "^no phase is 'analysis'$"),  # type: ignore[arg-type]  # the point
+    ],
+)
+def test_the_refusal_says_what_it_was(command: Text, message: str) -> None:
+    with pytest.raises(ValueError, match=message):
+        copy(PLACES["text"].machine).receive(command)
+
+
 def test_half_a_surrogate_pair_in_a_call() -> None:
     machine = copy(PLACES["call"].machine)
     with pytest.raises(ValueError, match="half a surrogate pair"):
