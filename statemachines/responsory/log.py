@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, TypeVar, overload
 
 from responsory.compaction import dropped, without_deltas
 from responsory.errors import FIRST_ROW, LogError
-from responsory.events import ENDINGS, Event
+from responsory.events import ENDINGS, Event, TextDelta
 from responsory.header import from_header, to_header
 from responsory.lines import from_line, to_line
 from responsory.rows import from_row, named, to_row
@@ -50,7 +50,9 @@ class EventLog(Sequence[Event]):
         if seq != self._due:
             raise self._refusal(event, self._due)
         self._events.append(event)
-        self._due = None if type(event) in ENDINGS else seq + 1
+        # Nearly every event is a TextDelta, which is told without a look-up.
+        ends = type(event) is not TextDelta and type(event) in ENDINGS
+        self._due = None if ends else seq + 1
 
     def _extend(self, events: Sequence[Event]) -> None:
         due = self._due

@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING
 from responsory.commands import CLIENT_COMMANDS, COMMANDS, Command
 from responsory.compaction import restore
 from responsory.errors import IllegalTransition, LogError
+from responsory.events import TextDelta
 from responsory.extended import ExtendedState
 from responsory.faults import fault
 from responsory.grammar import cause, goes_on
@@ -25,6 +26,9 @@ if TYPE_CHECKING:
 
     from responsory.events import Event
     from responsory.states import State
+
+TEXT_DELTA = MOVES[TextDelta]
+"""Nearly every move is this one."""
 
 
 class Response:
@@ -77,7 +81,8 @@ class Response:
         state = extended.state
         if len(events) == 1:
             event = events[0]
-            MOVES[type(event)](extended, event)
+            move = TEXT_DELTA if type(event) is TextDelta else MOVES[type(event)]
+            move(extended, event)
             extended.seq += 1
         else:
             for event in events:

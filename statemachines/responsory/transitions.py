@@ -156,11 +156,12 @@ def text_goes_on(m: ExtendedState, command: Text) -> list[Event]:
     phase, text = command.phase, command.text
     if phase is not m.phase and phase != m.phase:  # the first test is the cheap one
         return text_opens_message(m, command)
-    if command.logprobs or not text.isascii():
+    logprobs = command.logprobs
+    if logprobs or not text.isascii():
         _check(command)
     elif not text:
         return []
-    return [TextDelta(m.seq, m.item, m.part, text, command.logprobs)]
+    return [TextDelta(m.seq, m.item, m.part, text, logprobs)]
 
 
 @on(IN_REFUSAL, Text)

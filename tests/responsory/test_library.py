@@ -18,7 +18,7 @@ import responsory
 from responsory.commands import COMMANDS
 from responsory.events import EVENTS, Completed
 from responsory.projections import response_body
-from responsory.segments import FORMATS, Piece
+from responsory.segments import FORMATS, Piece, Segmenter
 from responsory.states import Status
 from responsory.testing import check_log, fold_responses
 from responsory.values import ItemStatus
@@ -206,7 +206,7 @@ def answered(pieces: AsyncGenerator[Piece], **options: Any) -> tuple[list[bytes]
     program = run(block("async def answer(pieces"))
 
     async def frames() -> list[bytes]:
-        return [frame async for frame in program["answer"](pieces, **options)]
+        return [frame async for frame in program["answer"](pieces, Segmenter(**options))]
 
     sent = asyncio.run(frames())
     (log,) = program["logs"].values()

@@ -23,7 +23,7 @@ from responsory.commands import (
     Text,
 )
 from responsory.errors import IllegalTransition
-from responsory.testing import a_response
+from responsory.testing import a_response, check_log
 from responsory.values import Logprob, Phase, Usage
 
 A, B, C, D, E = (Logprob(token, -1.0, token.encode()) for token in "abcde")
@@ -162,6 +162,7 @@ def test_every_value_arrives(lived: Response, command: Command, group: list[ev.E
     assert machine.receive(command) == group
     log = [event for _, events in LIFE for event in events] + group
     assert Response.replay(log).view() == machine.view()
+    check_log(log)
 
 
 @pytest.mark.parametrize(
@@ -192,13 +193,16 @@ def test_an_answer_of_no_tokens_is_an_empty_message(
 
 
 def test_a_call_id_is_used_once() -> None:
-    """An empty one is none, and a second one of the same name is not taken over."""
+    """An empty one is none; a second one of the same name, or one that could be derived for another
+    call, is not taken over."""
     machine = Response()
     machine.receive(Accept("t", 7))
-    given = ["a", "", "b", "a", "b", None]
+    given = ["a", "", "b", "a", "b", None, "call_t_9", "call_t_", "call_t", "_call_t_0", "call_u_0"]
     groups = [machine.receive(CallOpened("function", "f", call_id)) for call_id in given]
     added = [event for group in groups for event in group if isinstance(event, ev.ItemAdded)]
-    assert [event.call_id for event in added] == ["a", None, "b", None, None, None]
+    assert [event.call_id for event in added] == [
+        "a", None, "b", None, None, None, None, None, "call_t", "_call_t_0", "call_u_0",
+    ]  # fmt: skip
 
 
 def test_decide_refuses_as_receive_does() -> None:
@@ -216,7 +220,8 @@ def test_a_delta_that_goes_on_is_replayed_without_a_decision(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     """Nearly every event of a log is one."""
-    builder = a_response().reasoning(*"abcd").text(*"abcd").refusal(*"abcd").finish()
+    builder = a_response().reasoning(*"abcd").text(*"abcd").refusal(*"abcd").call("f", *"abcd")
+    builder.finish()
     decided: list[str] = []
 
     def due(machine: Response, facts: list[ev.Event], at: int) -> list[ev.Event]:
@@ -226,4 +231,7 @@ def test_a_delta_that_goes_on_is_replayed_without_a_decision(
     real = Response._due
     monkeypatch.setattr(Response, "_due", due)
     assert Response.replay(builder.log).view() == builder.machine.view()
-    assert decided == ["Created", "ItemAdded", "ReasoningDone", "TextDone", "RefusalDone"]
+    assert decided == [
+        "Created", "ItemAdded", "ReasoningDone", "TextDone", "RefusalDone", "InputDelta",
+        "InputDone", "Completed",
+    ]  # fmt: skip

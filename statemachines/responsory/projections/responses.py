@@ -55,12 +55,14 @@ class ResponsesStream:
 
     def feed(self, choice: int, events: Sequence[ev.Event]) -> list[bytes]:
         """Whole frames, in order. ``choice`` is always 0: a response has one answer."""
-        if len(events) == 1 and not choice and self._live:
-            event = events[0]
-            if type(event) is TextDelta and not event.logprobs:
-                # Nearly every feed is this one, so it is written out.
-                frame = f"{self._head}{event.seq}{self._middle}{quote(event.text)}{PLAIN_END}"
-                return [frame.encode()]
+        try:
+            (event,) = events
+        except ValueError:
+            return self._feed(choice, events)
+        if type(event) is TextDelta and not event.logprobs and not choice and self._live:
+            # Nearly every feed is this one, so it is written out.
+            frame = f"{self._head}{event.seq}{self._middle}{quote(event.text)}{PLAIN_END}"
+            return [frame.encode()]
         return self._feed(choice, events)
 
     def _feed(self, choice: int, events: Sequence[ev.Event]) -> list[bytes]:

@@ -91,18 +91,20 @@ class Segmenter:
 
     def feed(self, pieces: Sequence[Piece]) -> list[Segment]:
         """The segments that one engine step makes certain."""
+        try:
+            (piece,) = pieces
+        except ValueError:
+            if self._quiet and pieces and self._is_clean(pieces):
+                return self._pass(pieces)
+            return self._read(pieces)
         channel = self._at_a_glance
-        if channel is not None and len(pieces) == 1:
-            piece, starts = pieces[0], self._starts
-            text = piece.text
+        if channel is not None:
+            text, starts = piece.text, self._starts
             if text and not piece.logprobs and (not starts or holds_no_markup(text, starts)):
                 self._glanced += len(piece.ids)
                 return [channel(text)]
-        if self._quiet and pieces:
-            if len(pieces) == 1 and self._is_clean_piece(pieces[0]):
-                return self._pass_piece(pieces[0])
-            if len(pieces) > 1 and self._is_clean(pieces):
-                return self._pass(pieces)
+        if self._quiet and self._is_clean_piece(piece):
+            return self._pass_piece(piece)
         return self._read(pieces)
 
     def finish(self) -> list[Segment]:

@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import logging
 from collections.abc import AsyncGenerator
+from typing import Any
 
+import httpx
 import openai
 import pytest
 
@@ -121,3 +123,20 @@ async def test_text_that_was_held_is_sent_at_the_end(name: str) -> None:
     async with serving_handler(name) as served:
         raw = await served.stream("EN", stop=["END"])
     assert fold_responses([raw])["output"][0]["content"][0]["text"] == "You said: EN"
+
+
+@pytest.mark.parametrize("name", ["starlette", "aiohttp"])
+@pytest.mark.parametrize("body", [{}, {"input": "hi", "stop": [""]}])
+async def test_a_bad_body_is_an_error_before_the_stream_begins(
+    name: str, body: dict[str, Any]
+) -> None:
+    async with serving_handler(name) as served, httpx.AsyncClient() as client:
+        response = await client.post(f"{served.url}/v1/responses", json=body)
+    assert response.status_code == 500
+
+
+@pytest.mark.parametrize("name", ["starlette", "aiohttp"])
+async def test_no_stop_string_is_none(name: str) -> None:
+    async with serving_handler(name) as served:
+        raw = await served.stream(stop=None)
+    assert fold_responses([raw])["output"][0]["content"][0]["text"] == "You said: hi"

@@ -12,6 +12,7 @@ from conformance.handlers.conftest import ANSWER, HANDLERS, Engine, Served, prog
 from responsory import EventLog
 from responsory import events as ev
 from responsory.projections import response_body
+from responsory.segments import Segmenter
 from responsory.testing import check_log
 
 
@@ -52,7 +53,7 @@ async def ended(engine: Engine, log: EventLog) -> None:
 async def test_closing_the_answer_closes_the_engine_at_once() -> None:
     program = program_of(ANSWER)
     engine = Engine(talks=False)
-    answer = program["answer"](engine("hi"))
+    answer = program["answer"](engine("hi"), Segmenter())
     for _ in range(2):
         await anext(answer)
     await answer.aclose()
