@@ -1,8 +1,8 @@
 """Every task of the project, each in its own virtual environment made by pip.
 
 ``serve`` and ``tests`` are the README's two commands; ``lint``, ``types``, ``lifecycle`` and
-``conformance`` are the gates beside them. Environments are reused between runs: the install step is
-then a quick look.
+``conformance`` are the gates beside them, ``bench`` prints ratios. Environments are reused between
+runs: the install step is then a quick look.
 """
 
 from __future__ import annotations

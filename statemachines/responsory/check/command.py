@@ -67,7 +67,7 @@ def _options(arguments: Sequence[str]) -> argparse.Namespace:
     # Files may stand before, between and after the options.
     options = parser.parse_intermixed_args(arguments)
     if options.rules == bool(options.files):
-        parser.error("FILE or --rules, and not both")
+        parser.error("give FILEs (- is standard input), or --rules alone")
     return options
 
 
