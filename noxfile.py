@@ -22,6 +22,8 @@ nox.options.sessions = ["lint", "types", "tests"]
 
 PYPROJECT = nox.project.load_toml("pyproject.toml")
 DECIDE_INSTALL = ("pyproject.toml", "statemachines/pyproject.toml", "constraints.txt")
+MACHINE = ("cells", "transitions", "moves", "extended", "states", "table", "response")
+"""The modules whose every mutant the tests must tell; ``tests/mutation/run.py`` knows more."""
 CODE = ("src", "statemachines", "tests", "benchmarks", "noxfile.py")
 
 
@@ -117,9 +119,11 @@ def lifecycle(session: nox.Session) -> None:
     streams = sorted(str(path.relative_to(away)) for path in away.glob("fixtures/golden/*/*/*.sse"))
     session.run("python", "-m", "responsory.check", *streams)
     session.install(*nox.project.dependency_groups(PYPROJECT, "lifecycle"))
-    session.run("pytest", "--confcutdir=tests/responsory", "tests/responsory", *session.posargs)
+    strict = ("-W", "error", "--strict-markers", "--confcutdir=tests/responsory")
+    session.run("pytest", *strict, "tests/responsory", *session.posargs)
     session.run("pytest", "tests/typing/checkers.py")
-    session.run("python", "tests/mutation/run.py", "--tests", "tests/responsory", "--jobs", "2")
+    mutation = ("python", "tests/mutation/run.py", "--tests", "tests/responsory", "--jobs", "2")
+    session.run(*mutation, "--modules", ",".join(MACHINE))
 
 
 @nox.session

@@ -83,6 +83,8 @@ WAYS: list[tuple[Spec, dict[str, Any], list[list[Piece] | str], str]] = [
     (PLAIN, {"stop": ["x"]}, ["a", [one("a"), one("b")]], "piece step"),
     (PLAIN, {"stop": ["x"]}, [[whole("a")], "a"], "read piece"),
     (PLAIN, {"stop": ["x"]}, [[whole("a"), whole("b")], "a"], "read piece"),
+    (PLAIN, {"stop": ["x"]}, ["a "], "piece"),
+    (PLAIN, {"stop": ["xxy"]}, [[one("x"), one("x")], "z"], "step piece"),
     (PLAIN, {"stop": ["xy"]}, ["x", "z", "x", "y", "a"], "piece piece piece piece read"),
     (PLAIN, {"stop": ["x"]}, [[one("a"), one("x")], "a"], "step read"),
     (THINK, {}, ["a", " a"], "glance glance"),
@@ -94,7 +96,9 @@ WAYS: list[tuple[Spec, dict[str, Any], list[list[Piece] | str], str]] = [
     (THINK, {}, [THINKING, "a", "b", [one("c"), one("d")]], "read read glance step"),
     (THINK, {}, [THINKING, "a", [whole("b")], "</think>"], "read read piece read"),
     (THINK, {"reasoning": False}, ["a", THINKING, "b", "c"], "glance read read piece"),
-    (THINK, {"stop": ["x"]}, [THINKING, "a", "b"], "read read piece"),
+    (THINK, {"reasoning": False}, [THINKING, "b", [one("c"), one("d")]], "read read step"),
+    (THINK, {"stop": ["x"]}, [THINKING, "a", "x"], "read read piece"),
+    (THINK, {"stop": ["x"]}, [THINKING, "a", [one("x"), one("b")]], "read read step"),
     (THINK, {"stop": ["x"]}, ["a ", "b", "a", "<"], "read read piece read"),
     (THINK_PREFILLED, {}, ["a", "b"], "read glance"),
     (BEGINS_UNDECIDED, {}, ["a", "b"], "read glance"),
@@ -106,11 +110,13 @@ WAYS: list[tuple[Spec, dict[str, Any], list[list[Piece] | str], str]] = [
 def test_which_way_a_step_takes(
     spec: Spec, options: dict[str, Any], steps: list[list[Piece] | str], ways: str
 ) -> None:
-    segmenter = Watched(spec, **options)
+    segmenter, careful = Watched(spec, **options), Careful(spec, **options)
     taken = []
     for step in steps:
+        pieces = [one(step)] if isinstance(step, str) else step
         segmenter.way = "glance"
-        segmenter.feed([one(step)] if isinstance(step, str) else step)
+        assert segmenter.feed(pieces) == careful.feed(pieces)
+        assert told(segmenter) == told(careful)
         taken.append(segmenter.way)
     assert taken == ways.split()
 

@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 
 from responsory.commands import Text
 from responsory.segments import PLAIN, Piece, Segmenter
-from responsory.segments.stops import StopMatcher
+from responsory.segments.stops import Needle, StopMatcher
 from responsory.testing.strategies import splits
 from responsory.values import Logprob
 
@@ -230,7 +230,20 @@ def test_a_match_does_not_reach_over_what_was_flushed() -> None:
     assert matcher.feed("xa") == "x"
     assert matcher.flush() == "a"
     assert matcher.feed("b") == "b"
-    assert (matcher.hit, matcher.end, matcher.released) == (None, 3, 3)
+    assert (matcher.end, matcher.released) == (3, 3)
+    assert matcher.feed("a") == ""
+    assert matcher.flush() == "a"
+    assert matcher.feed("ba") == "b"
+    assert (matcher.hit, matcher.hit_end) == (None, -1)
+
+
+def test_a_matcher_keeps_what_may_become_a_match_and_nothing_else() -> None:
+    matcher = StopMatcher(["ab"], include=False)
+    for text, live in (("aaa", "a"), ("c", ""), ("ba", "a"), ("", "a"), ("a", "a")):
+        matcher.feed(text)
+        assert matcher._live == live
+    matcher.flush()
+    assert matcher._live == ""
 
 
 def test_an_empty_stop_string_is_refused() -> None:
@@ -269,6 +282,20 @@ def test_every_cut_gives_the_same(text: str, stop: list[str], include: bool) -> 
         segments, segmenter = run([[Piece(text[:at])], [Piece(text[at:])]], stop, include=include)
         assert joined(segments) == (visible, ())
         assert segmenter.stop == hit
+
+
+def test_every_short_stop_string_in_every_short_text() -> None:
+    """Of two letters, so that a stop string begins again inside itself in every way."""
+    texts = ["".join(text) for text in itertools.product("ab", repeat=9)]
+    for length in range(1, 7):
+        for letters in itertools.product("ab", repeat=length):
+            stop = "".join(letters)
+            needle = Needle(stop)
+            for text in texts:
+                needle.matched = 0
+                found = text.find(stop)
+                end = found + len(stop) if found >= 0 else -1
+                assert needle.feed(text) == end, (stop, text)
 
 
 letters = st.text("ab", min_size=1, max_size=5)

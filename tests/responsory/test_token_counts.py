@@ -80,6 +80,15 @@ def test_what_is_counted_is_forgotten() -> None:
         assert len(count._regions) <= 2
 
 
+@pytest.mark.parametrize("ids", [1, 2, 3, 8])
+def test_after_a_stop_string_there_is_no_reasoning(ids: int) -> None:
+    piece = Piece("a.<think>bcd", tuple(range(ids)))
+    for steps in ([[piece]], [[piece], [Piece("e", (1,))]], [[piece, Piece("e", (1,))]]):
+        segments, segmenter = run(steps, stop=["."])
+        assert segments == [Text("a")]
+        assert (segmenter.output_tokens, segmenter.reasoning_tokens) == (ids, 0)
+
+
 SIZES = list(itertools.product(range(5), range(1, 5)))
 
 
