@@ -11,6 +11,7 @@ import hashlib
 import json
 import os
 import shutil
+import tempfile
 from pathlib import Path
 
 import nox
@@ -100,9 +101,13 @@ def lifecycle(session: nox.Session) -> None:
 
     First what a user runs, then the whole ladder of checks, mutation included.
     """
-    away = Path(session.create_tmp()).resolve()
-    shutil.rmtree(away)
-    away.mkdir()
+    with tempfile.TemporaryDirectory() as name:
+        away = Path(name).resolve()
+        _check_library(session, away)
+
+
+def _check_library(session: nox.Session, away: Path) -> None:
+    """The checks of ``lifecycle`` in a folder away from this one."""
     session.run("pip", "wheel", "--quiet", "--no-deps", "-w", str(away), "./statemachines")
     (wheel,) = away.glob("responsory-*.whl")
     session.install(str(wheel))
