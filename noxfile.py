@@ -119,16 +119,18 @@ def _check_library(session: nox.Session, away: Path) -> None:
         shutil.copytree(path, away / path)
     (away / "statemachines").mkdir()
     shutil.copy("statemachines/README.md", away / "statemachines")
-    session.chdir(away)
-    session.run("python", "-m", "responsory.draw", "--check", "docs/lifecycle.md")
-    streams = sorted(str(path.relative_to(away)) for path in away.glob("fixtures/golden/*/*/*.sse"))
-    session.run("python", "-m", "responsory.check", *streams)
-    session.install(*nox.project.dependency_groups(PYPROJECT, "lifecycle"))
-    strict = ("-W", "error", "--strict-markers", "--confcutdir=tests/responsory")
-    session.run("pytest", *strict, "tests/responsory", *session.posargs)
-    session.run("pytest", "tests/typing/checkers.py")
-    mutation = ("python", "tests/mutation/run.py", "--tests", "tests/responsory", "--jobs", "2")
-    session.run(*mutation, "--modules", ",".join(MACHINE))
+    with session.chdir(away):
+        session.run("python", "-m", "responsory.draw", "--check", "docs/lifecycle.md")
+        streams = sorted(
+            str(path.relative_to(away)) for path in away.glob("fixtures/golden/*/*/*.sse")
+        )
+        session.run("python", "-m", "responsory.check", *streams)
+        session.install(*nox.project.dependency_groups(PYPROJECT, "lifecycle"))
+        strict = ("-W", "error", "--strict-markers", "--confcutdir=tests/responsory")
+        session.run("pytest", *strict, "tests/responsory", *session.posargs)
+        session.run("pytest", "tests/typing/checkers.py")
+        mutation = ("python", "tests/mutation/run.py", "--tests", "tests/responsory", "--jobs", "2")
+        session.run(*mutation, "--modules", ",".join(MACHINE))
 
 
 @nox.session
