@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from responsory import checks
+from responsory import Usage, checks
 
 
 def nested(depth: int, wrap: Callable[[Any], Any]) -> Any:
@@ -97,3 +97,12 @@ def test_a_failure_is_told_whatever_it_says() -> None:
 def test_a_log_probability_is_a_float_or_minus_infinity(value: float, kept: float) -> None:
     assert checks.log_probability(value) == kept
     assert type(checks.log_probability(value)) is float
+
+
+@pytest.mark.parametrize("field", ["input", "output", "cached", "reasoning", "cache_write"])
+def test_a_usage_is_made_of_counts(field: str) -> None:
+    counts = dict.fromkeys(("input_tokens", "output_tokens"), 0)
+    assert getattr(Usage(**{**counts, f"{field}_tokens": 3}), f"{field}_tokens") == 3
+    for value in (-1, 1.0, True, None):
+        with pytest.raises(ValueError, match=rf"^{field}_tokens cannot be {value}$"):
+            Usage(**{**counts, f"{field}_tokens": value})  # type: ignore[arg-type]  # the point

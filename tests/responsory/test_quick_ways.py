@@ -96,6 +96,7 @@ WAYS: list[tuple[Spec, dict[str, Any], list[list[Piece] | str], str]] = [
     (THINK, {}, [THINKING, "a", "b", [one("c"), one("d")]], "read read glance step"),
     (THINK, {}, [THINKING, "a", [whole("b")], "</think>"], "read read piece read"),
     (THINK, {"reasoning": False}, ["a", THINKING, "b", "c"], "glance read read piece"),
+    (THINK, {"reasoning": False}, [[one("a"), one("b")]], "step"),
     (THINK, {"reasoning": False}, [THINKING, "b", [one("c"), one("d")]], "read read step"),
     (THINK, {"stop": ["x"]}, [THINKING, "a", "x"], "read read piece"),
     (THINK, {"stop": ["x"]}, [THINKING, "a", [one("x"), one("b")]], "read read step"),

@@ -2,13 +2,17 @@
 
 from __future__ import annotations
 
+from pathlib import Path
+
 import pytest
 
 from responsory import EventLog, Response
 from responsory import events as ev
 from responsory.commands import Accept
 from responsory.errors import LogError
+from responsory.rows import Row
 from responsory.testing import a_response
+from responsory.upcasts import Upcasts, Version
 from responsory.values import Usage
 
 
@@ -49,3 +53,23 @@ def test_a_log_says_what_it_does_not_take() -> None:
     with pytest.raises(LogError) as late:
         log.extend([ev.Cancelled(len(log), Usage(0, 0))])
     assert str(late.value) == f"Cancelled with seq {len(log)} after the terminal event"
+
+
+def test_a_file_that_is_no_text_is_refused_in_words(tmp_path: Path) -> None:
+    """Read ahead, so there is no row to name."""
+    path = tmp_path / "log.jsonl"
+    path.write_bytes(b"".join(a_response().finish().log.lines()) + b"\xff\n")
+    with path.open(encoding="utf-8") as lines, pytest.raises(LogError) as caught:
+        EventLog.from_lines(lines)
+    assert str(caught.value) == (
+        "not UTF-8: invalid start byte; a file opened as bytes tells the row"
+    )
+
+
+def test_an_upcast_is_still_the_function_that_was_declared() -> None:
+    upcasts = Upcasts(Version(1, 1), Version(1, 2))
+
+    def same(row: Row) -> Row:
+        return row
+
+    assert upcasts.step(Version(1, 1))(same) is same
