@@ -21,7 +21,7 @@ from antiphon.errors import StartupError
 from antiphon.prompting.control_tokens import Span
 from antiphon.prompting.tokenizer import Tokenizer, require_unicode
 
-_STAND_INS = range(0xDC00, 0xE000)
+_STAND_INS = range(0xDC00, 0xDFFF)  # the last one marks an end: see ``continuing``
 
 # Values that name a kind and are checked before they come here; templates compare them.
 _KINDS = frozenset({"role", "type"})
@@ -62,8 +62,16 @@ class ControlText:
         """The text as it was before it was masked."""
         return text.translate(self._shown)
 
-    def encode(self, rendered: str) -> array[int]:
-        """The ids of a template's output: its control tokens, and all else as plain text."""
+    def encode(self, rendered: str, *, add_special_tokens: bool = False) -> array[int]:
+        """The ids of a template's output: its control tokens, and all else as plain text.
+
+        ``add_special_tokens`` adds what the model wants around a text, which most templates write
+        themselves.
+        """
+        ids = self._encode(rendered)
+        return self._tokenizer.surrounded(ids) if add_special_tokens else ids
+
+    def _encode(self, rendered: str) -> array[int]:
         spans = list(self._tokenizer.controls.find(rendered))
         if self.restore(rendered) == rendered:
             ids = self._tokenizer.encode(rendered, add_special_tokens=False, allow_special=True)

@@ -11,6 +11,7 @@ from typing import Any, Literal, Protocol
 
 from antiphon.errors import InvalidRequest
 from antiphon.models.files import ModelFiles
+from antiphon.prompting.continuing import before_end_mark, end_marked
 from antiphon.prompting.control_text import ControlText
 from antiphon.prompting.detokenizer import Detokenizer
 from antiphon.prompting.template import ChatTemplate, Message, load_template
@@ -45,12 +46,17 @@ class Prompter(Protocol):
         messages: Sequence[Message],
         *,
         add_generation_prompt: bool = True,
+        continue_final: bool = False,
+        add_special_tokens: bool = False,
         tools: Sequence[Mapping[str, Any]] | None = None,
         extra: Mapping[str, Any] | None = None,
     ) -> array[int]:
         """A conversation through the model's chat template; ``extra`` are template variables.
 
-        Raises ``InvalidRequest``, with ``messages`` as the param.
+        ``continue_final``: the prompt ends where the last message's text does, so that the model
+        goes on with it; then no generation prompt is added. ``add_special_tokens`` adds what the
+        model wants around a text to what the template wrote. Raises ``InvalidRequest``, with
+        ``messages`` as the param.
         """
         ...
 
@@ -72,8 +78,15 @@ class Prompter(Protocol):
         """
         ...
 
-    def detokenizer(self) -> Detokenizer | None:
-        """A new one for one output; None if the engine's frames bring their own text."""
+    def spell(self, tokens: Sequence[int]) -> list[str]:
+        """Each token's own text; part of a character shows as U+FFFD. Raises like ``decode``."""
+        ...
+
+    def detokenizer(self, *, skip_special: bool = True) -> Detokenizer | None:
+        """A new one for one output; None if the engine's frames bring their own text.
+
+        ``skip_special``: control tokens of the output give no text.
+        """
         ...
 
 
@@ -113,6 +126,8 @@ class TextPrompter:
         messages: Sequence[Message],
         *,
         add_generation_prompt: bool = True,
+        continue_final: bool = False,
+        add_special_tokens: bool = False,
         tools: Sequence[Mapping[str, Any]] | None = None,
         extra: Mapping[str, Any] | None = None,
     ) -> array[int]:
@@ -124,13 +139,16 @@ class TextPrompter:
             )
         control_text = self._control_text
         try:
+            masked = control_text.mask(messages)
             rendered = self._template.render(
-                control_text.mask(messages),
-                add_generation_prompt=add_generation_prompt,
+                end_marked(masked) if continue_final else masked,
+                add_generation_prompt=add_generation_prompt and not continue_final,
                 tools=control_text.mask(tools),
                 extra=control_text.mask(extra),
             )
-            return control_text.encode(rendered)
+            if continue_final:
+                rendered = before_end_mark(rendered)
+            return control_text.encode(rendered, add_special_tokens=add_special_tokens)
         except InvalidRequest as refusal:
             # A template's own words may quote the conversation.
             message = control_text.restore(refusal.message)
@@ -150,8 +168,12 @@ class TextPrompter:
     def decode(self, tokens: Sequence[int]) -> str:
         return _text(self.ids(tokens), self._tokenizer.token_bytes)
 
-    def detokenizer(self) -> Detokenizer:
-        return Detokenizer(self._tokenizer.token_bytes, hidden=self._tokenizer.special_ids)
+    def spell(self, tokens: Sequence[int]) -> list[str]:
+        return _texts(self.ids(tokens), self._tokenizer.token_bytes)
+
+    def detokenizer(self, *, skip_special: bool = True) -> Detokenizer:
+        hidden = self._tokenizer.special_ids if skip_special else frozenset[int]()
+        return Detokenizer(self._tokenizer.token_bytes, hidden=hidden)
 
 
 _BYTES = tuple(bytes([byte]) for byte in range(256))
@@ -194,16 +216,23 @@ class ReplayPrompter:
         return self._recorded()
 
     def decode(self, tokens: Sequence[int]) -> str:
+        return _text(self._bytes(tokens), _BYTES)
+
+    def spell(self, tokens: Sequence[int]) -> list[str]:
+        return _texts(self._bytes(tokens), _BYTES)
+
+    def detokenizer(self, *, skip_special: bool = True) -> Detokenizer | None:
+        del skip_special  # a recording has no control tokens: what it shows, it shows
+        return Detokenizer(_BYTES) if self._ids_are_bytes else None
+
+    def _bytes(self, tokens: Sequence[int]) -> array[int]:
         if not self._ids_are_bytes:
             raise InvalidRequest(
                 "The ids of this recording have no text of their own.",
                 code="unsupported_value",
                 param="prompt",
             )
-        return _text(_checked(tokens, len(_BYTES)), _BYTES)
-
-    def detokenizer(self) -> Detokenizer | None:
-        return Detokenizer(_BYTES) if self._ids_are_bytes else None
+        return _checked(tokens, len(_BYTES))
 
     def _recorded(self) -> array[int]:
         return array("I", bytes(array("I").itemsize * self._prompt_tokens))
@@ -220,3 +249,7 @@ def _checked(tokens: Sequence[int], vocab_size: int) -> array[int]:
 
 def _text(tokens: Sequence[int], table: Sequence[bytes]) -> str:
     return b"".join(table[token] for token in tokens).decode("utf-8", "replace")
+
+
+def _texts(tokens: Sequence[int], table: Sequence[bytes]) -> list[str]:
+    return [table[token].decode("utf-8", "replace") for token in tokens]

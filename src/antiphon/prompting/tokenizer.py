@@ -49,8 +49,10 @@ class Tokenizer:
             encoding = self._encoder.encode(text, add_special_tokens=add_special_tokens)
             return array("I", encoding.ids)
         ids = array("I", self.encode_plain(text, at_start=True))
-        if not add_special_tokens:
-            return ids
+        return self.surrounded(ids) if add_special_tokens else ids
+
+    def surrounded(self, ids: array[int]) -> array[int]:
+        """The ids of a text with what the model wants around it, usually its BOS."""
         before, after = self._surroundings()
         return before + ids + after
 
