@@ -40,22 +40,35 @@ def fewest(items: Sequence[InputItem], room: int) -> list[InputItem] | None:
 
 
 def test_the_newest_user_message_and_instructions_are_no_units() -> None:
-    items = [says("system"), says("user"), says("assistant"), says("developer"), says("user")]
+    items: list[InputItem] = [
+        says("system"),
+        says("user"),
+        says("assistant"),
+        says("developer"),
+        says("user"),
+    ]
     assert units(items) == [{1}, {2}]
 
 
 def test_a_call_goes_with_its_outputs() -> None:
-    items = [says("user"), call("a"), call("b"), output("b"), output("a"), says("assistant")]
+    items: list[InputItem] = [
+        says("user"),
+        call("a"),
+        call("b"),
+        output("b"),
+        output("a"),
+        says("assistant"),
+    ]
     assert units(items) == [{1, 4}, {2, 3}, {5}]
 
 
 def test_an_id_that_is_used_again_names_another_call() -> None:
-    items = [call("a"), output("a"), says("user"), call("a"), output("a")]
+    items: list[InputItem] = [call("a"), output("a"), says("user"), call("a"), output("a")]
     assert units(items) == [{0, 1}, {3, 4}]
 
 
 def test_the_oldest_go_first_and_no_more_than_need_be() -> None:
-    items = [says("user", "1"), reasoning(), says("assistant"), says("user", "2")]
+    items: list[InputItem] = [says("user", "1"), reasoning(), says("assistant"), says("user", "2")]
     assert fewest(items, 4) == items
     assert fewest(items, 3) == items[1:]
     assert fewest(items, 2) == items[2:]
