@@ -32,11 +32,15 @@ class Server:
         return f"{self.url}/v1"
 
 
+ANTIPHON = ("-m", "antiphon")
+
+
 @contextmanager
-def serving(*arguments: str) -> Iterator[Server]:
-    """``antiphon serve`` with a free port; stopped by SIGTERM, and well."""
+def serving(*arguments: str, program: tuple[str, ...] = ANTIPHON) -> Iterator[Server]:
+    """``antiphon serve`` with a free port; stopped by SIGTERM, and well. ``program``: what python
+    runs in its place."""
     process = subprocess.Popen(
-        [sys.executable, "-m", "antiphon", "serve", "--port", "0", *arguments],
+        [sys.executable, *program, "serve", "--port", "0", *arguments],
         stdout=subprocess.PIPE,
         text=True,
         env={**os.environ, "PYTHONUNBUFFERED": "1"},
