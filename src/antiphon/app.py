@@ -7,6 +7,7 @@ import time
 from collections.abc import AsyncIterator, Callable, Iterable
 from contextlib import asynccontextmanager
 from functools import partial
+from typing import Literal
 
 import anyio
 from anyio import to_thread
@@ -39,7 +40,7 @@ from antiphon.transport.quart_host import AntiphonHTTPConnection
 from antiphon.transport.worker import serve
 from responsory.segments import FORMATS, Spec
 
-MAX_BODY = 16 * 1024 * 1024
+DEFAULTS = Config()
 
 
 def make_service(
@@ -49,16 +50,33 @@ def make_service(
     api_keys: tuple[str, ...] = (),
     strict_requests: bool = False,
     ping_s: float = 15.0,
+    wire_profile: Literal["openai", "openresponses"] = "openai",
+    reasoning_field: Literal["reasoning_content", "reasoning", "both"] = "reasoning_content",
+    unknown_model_status: Literal[400, 404] = 400,
+    request_timeout: float = 0.0,
+    max_body: int = DEFAULTS.max_body,
+    rate_limit: int = 0,
+    secret: str | None = None,
 ) -> Service:
     """The service over a started engine, with the system's clocks and entropy."""
     return Service(
-        catalogue=Catalogue(models),
-        fanout=Fanout(engine, wall_s=time.time, monotonic_ns=time.monotonic_ns),
+        catalogue=Catalogue(models, unknown_status=unknown_model_status),
+        fanout=Fanout(
+            engine,
+            wall_s=time.time,
+            monotonic_ns=time.monotonic_ns,
+            timeout_s=request_timeout,
+        ),
         new_tail=lambda: uuid7_hex(time.time_ns() // 1_000_000, secrets.token_bytes(10)),
         draw_seed=lambda: secrets.randbits(63),
         api_keys=api_keys,
         strict_requests=strict_requests,
         ping_s=ping_s,
+        wire_profile=wire_profile,
+        reasoning_field=reasoning_field,
+        max_body=max_body,
+        rate_limit=rate_limit,
+        secret=secrets.token_bytes(32) if secret is None else secret.encode(),
     )
 
 
@@ -68,7 +86,7 @@ def make_app(service: Service) -> Quart:
     app.asgi_http_class = AntiphonHTTPConnection
     app.url_map.merge_slashes = False
     app.config.update(
-        MAX_CONTENT_LENGTH=MAX_BODY,
+        MAX_CONTENT_LENGTH=service.max_body,
         PROVIDE_AUTOMATIC_OPTIONS=False,
         # A unary answer takes as long as its tokens do; a client that leaves ends it.
         RESPONSE_TIMEOUT=None,
@@ -115,6 +133,13 @@ async def serve_forever(config: Config, say: Callable[[str], None]) -> None:
             api_keys=config.api_key,
             strict_requests=config.strict_requests,
             ping_s=config.sse_ping_interval,
+            wire_profile=config.wire_profile,
+            reasoning_field=config.reasoning_field,
+            unknown_model_status=config.unknown_model_status,
+            request_timeout=config.request_timeout,
+            max_body=config.max_body,
+            rate_limit=config.rate_limit,
+            secret=config.secret,
         )
         async with running(service):
             for line in greeting(config, models, example, listener.url):

@@ -39,7 +39,21 @@ class Config:
     fixtures: Path | None = None
     pace: str = "recorded"
     strict_requests: bool = False
+    wire_profile: Literal["openai", "openresponses"] = "openai"
+    """How the events of a Responses stream are named."""
+    reasoning_field: Literal["reasoning_content", "reasoning", "both"] = "reasoning_content"
+    """Where a chat answer shows its reasoning."""
+    unknown_model_status: Literal[400, 404] = 400
+    """Status of a request for a model that is not served."""
     sse_ping_interval: float = 15.0
+    request_timeout: float = 0.0
+    """Seconds an answer may take once the engine has taken its request; 0 is off."""
+    max_body: int = 16 * 1024 * 1024
+    """Bytes of a request body; more is refused."""
+    rate_limit: int = 0
+    """Generation requests per minute of each API key, or of all clients without keys; 0 is off."""
+    secret: str | None = attrs.field(default=None, repr=False)
+    """Signs the reasoning that clients keep for us. None: another one in every process."""
     grace: float = 2.0
     """Seconds that open answers get when the server is told to stop."""
 
@@ -56,3 +70,5 @@ class Config:
                 raise StartupError(f"--{flag} has no meaning for --engine {self.engine}.")
         if any(not key.isascii() or not key.strip() for key in self.api_key):
             raise StartupError("--api-key must not be empty and must be ASCII.")
+        if self.secret is not None and not self.secret:
+            raise StartupError("--secret must not be empty.")

@@ -4,14 +4,19 @@
 
     AntiphonError                     500 server_error          internal_error
     ├── InvalidRequest                400 invalid_request_error (code and param per case)
-    │   └── MethodNotAllowed          405                       method_not_allowed
+    │   ├── MethodNotAllowed          405                       method_not_allowed
+    │   └── HeadersTooLarge           431                       headers_too_large
     ├── NotFound                      404 invalid_request_error (unknown_url, model_not_found, …)
     ├── Unauthorized                  401 authentication_error  invalid_api_key
     ├── PayloadTooLarge               413 invalid_request_error request_too_large
     ├── UnsupportedMedia              415 invalid_request_error unsupported_media_type
     ├── RequestTimeout                408 invalid_request_error request_timeout
+    ├── RateLimited                   429 rate_limit_error      rate_limit_exceeded
+    ├── AnswerFailed                  500 server_error          internal_error
     ├── EngineFailed                  500 server_error          server_error
-    └── Unavailable                   503 server_error          (overloaded, engine_unavailable, …)
+    ├── Unavailable                   503 server_error          (overloaded, engine_unavailable)
+    │   └── ShuttingDown              503                       shutting_down
+    └── DeadlinePassed                504 server_error          timeout
 
     StartupError                      the server cannot start: printed, exit status 1
     (an engine that cannot start raises EngineStartError of ``engines/port.py``)
@@ -19,6 +24,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping
 from typing import Any, ClassVar
 
@@ -76,6 +82,13 @@ class MethodNotAllowed(InvalidRequest):
         return {"allow": self.allow}
 
 
+class HeadersTooLarge(InvalidRequest):
+    """The header block is above the limit (RFC 6585, section 5)."""
+
+    status = 431
+    default_code = "headers_too_large"
+
+
 class NotFound(AntiphonError):
     """No such route or object."""
 
@@ -123,18 +136,48 @@ class RequestTimeout(AntiphonError):
     default_code = "request_timeout"
 
 
-class EngineFailed(AntiphonError):
-    """The engine failed while it worked for this request: not retried by SDKs."""
+class RateLimited(AntiphonError):
+    """This key has used up its requests; the next is granted in ``wait_s`` seconds."""
 
-    status = 500
-    default_code = "server_error"
+    status = 429
+    type = "rate_limit_error"
+    default_code = "rate_limit_exceeded"
 
-    def __init__(self, message: str = "The engine stopped unexpectedly.") -> None:
+    def __init__(self, message: str, *, wait_s: float) -> None:
+        super().__init__(message)
+        self.wait_s = wait_s
+
+    @property
+    def headers(self) -> Mapping[str, str]:
+        return retry_after(self.wait_s)
+
+
+class AnswerFailed(AntiphonError):
+    """A fault of ours while the answer was made: asking again would draw other tokens."""
+
+    def __init__(self, message: str = "The server failed to process the answer.") -> None:
         super().__init__(message)
 
     @property
     def headers(self) -> Mapping[str, str]:
         return {"x-should-retry": "false"}
+
+
+class EngineFailed(AntiphonError):
+    """The engine failed on this request; SDKs do not retry it once its answer ``began``."""
+
+    status = 500
+    default_code = "server_error"
+
+    def __init__(
+        self, message: str = "The engine stopped unexpectedly.", *, began: bool = True
+    ) -> None:
+        super().__init__(message)
+        self.began = began
+
+    @property
+    def headers(self) -> Mapping[str, str]:
+        return {"x-should-retry": "false"} if self.began else {}
 
 
 class Unavailable(AntiphonError):
@@ -145,7 +188,38 @@ class Unavailable(AntiphonError):
 
     @property
     def headers(self) -> Mapping[str, str]:
-        return {"retry-after": "1", "retry-after-ms": "1000"}
+        return retry_after(1.0)
+
+
+class ShuttingDown(Unavailable):
+    """The server is about to end. Over HTTP/1.1 its connection ends with the answer."""
+
+    default_code = "shutting_down"
+
+    def __init__(self, message: str = "The server is shutting down.") -> None:
+        super().__init__(message)
+
+    @property
+    def headers(self) -> Mapping[str, str]:
+        return {**super().headers, "x-should-retry": "true"}
+
+
+class DeadlinePassed(AntiphonError):
+    """The answer was not complete within the time that a request may take."""
+
+    status = 504
+    default_code = "timeout"
+
+    def __init__(
+        self, message: str = "The request took longer than the server's time limit."
+    ) -> None:
+        super().__init__(message)
+
+
+def retry_after(wait_s: float) -> dict[str, str]:
+    """When to come back: in whole seconds, at least one (RFC 9110), and in milliseconds."""
+    wait_ms = max(1, math.ceil(wait_s * 1000))
+    return {"retry-after": str(-(-wait_ms // 1000)), "retry-after-ms": str(wait_ms)}
 
 
 class StartupError(Exception):

@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from antiphon.engines.port import EngineError, Finish, StepFrame, TokenSpelling
-from antiphon.errors import AntiphonError, EngineFailed, Unavailable
+from antiphon.errors import AnswerFailed, AntiphonError, EngineFailed, Unavailable
 from antiphon.runs.answers import Answer
 from antiphon.runs.choice import Choice
 from antiphon.runs.subscribers import Subscription
@@ -99,8 +99,9 @@ async def test_the_death_of_the_engine_leaves_no_run_open() -> None:
     stage.accept(run)
     await stage.fanout.consume()  # the script is empty: the frames end
     assert "error" in chunks(run)[-1]
-    with pytest.raises(EngineFailed):
+    with pytest.raises(Unavailable) as refused:
         await waiting.opened()
+    assert refused.value.code == "engine_unavailable"
     with pytest.raises(Unavailable) as caught:
         stage.open(tail="r3")
     assert caught.value.code == "engine_unavailable"
@@ -174,12 +175,14 @@ async def test_a_broken_projection_ends_its_stream_by_hand_and_harms_nobody(
     assert not stage.fanout.has_tail("r1")
 
 
-async def test_a_projection_that_breaks_on_acceptance_still_ends() -> None:
+async def test_a_projection_that_breaks_on_acceptance_is_refused_before_the_head() -> None:
     stage = Stage()
     run = stage.open(Answer(Breaks(0), lambda logs: {}))
     stage.accept(run)
-    await run.opened()
-    assert run.frames[-1] == b"data: [DONE]\n\n"
+    with pytest.raises(AnswerFailed):
+        await run.opened()
+    assert run.frames == []
+    assert run.logs[0].terminal
 
 
 def test_a_segmenter_that_keeps_raising_is_not_asked_again_for_its_last_words(

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import time
 from collections.abc import Callable
+from typing import Literal
 
 import attrs
 
@@ -23,6 +25,18 @@ class Service:
     api_keys: tuple[str, ...] = ()
     strict_requests: bool = False
     """Unknown body fields are refused instead of listed in ``antiphon-ignored-fields``."""
+    wire_profile: Literal["openai", "openresponses"] = "openai"
+    """How the events of a Responses stream are named."""
+    reasoning_field: Literal["reasoning_content", "reasoning", "both"] = "reasoning_content"
+    """Where a chat answer shows its reasoning."""
+    secret: bytes = attrs.field(repr=False)
+    """Signs the reasoning that clients keep for us."""
+    max_body: int = 16 * 1024 * 1024
+    """Bytes of a request body; more is refused."""
+    rate_limit: int = 0
+    """Generation requests per minute of each key, or of all clients without keys; 0 is off."""
+    monotonic_s: Callable[[], float] = time.monotonic
+    """The clock of the rate limit and of durations, in seconds."""
     ping_s: float = 15.0
     """Seconds of silence before an event stream carries a comment; 0 turns it off."""
     body_timeout_s: float = 60.0

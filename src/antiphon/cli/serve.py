@@ -43,6 +43,46 @@ DEFAULTS = Config()
 @click.option("--served-model-name", multiple=True, help="Public id of the model; repeatable.")
 @click.option("--strict-requests", is_flag=True, help="Refuse unknown fields in requests.")
 @click.option(
+    "--wire-profile",
+    default=DEFAULTS.wire_profile,
+    type=click.Choice(["openai", "openresponses"]),
+    help="Names of the events of a Responses stream.",
+)
+@click.option(
+    "--reasoning-field",
+    default=DEFAULTS.reasoning_field,
+    type=click.Choice(["reasoning_content", "reasoning", "both"]),
+    help="Where a chat answer shows its reasoning.",
+)
+@click.option(
+    "--unknown-model-status",
+    default=DEFAULTS.unknown_model_status,
+    type=click.Choice([400, 404]),
+    help="Status of a request for a model that is not served.",
+)
+@click.option(
+    "--request-timeout",
+    default=DEFAULTS.request_timeout,
+    type=click.FloatRange(0),
+    help="Seconds an answer may take; 0 is off.",
+)
+@click.option(
+    "--max-body",
+    default=DEFAULTS.max_body,
+    type=click.IntRange(1),
+    help="Bytes of a request body; more is refused.",
+)
+@click.option(
+    "--rate-limit",
+    default=DEFAULTS.rate_limit,
+    type=click.IntRange(0),
+    help="Generation requests per minute and API key; 0 is off.",
+)
+@click.option(
+    "--secret",
+    help="Signs reasoning that clients keep; a random one if absent. Best set in the environment.",
+)
+@click.option(
     "--sse-ping-interval",
     default=DEFAULTS.sse_ping_interval,
     type=click.FloatRange(0),

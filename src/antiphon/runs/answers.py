@@ -3,17 +3,19 @@
 from __future__ import annotations
 
 import json
+import logging
 from collections.abc import Callable, Sequence
 from functools import partial
 from typing import Any, Protocol
 
 import attrs
 
-from antiphon.errors import AntiphonError
 from responsory import EventLog
 from responsory.events import Event
 from responsory.projections import ChatStream, CompletionsStream, ResponsesStream
 from responsory.projections.bodies import chat_body, completion_body, response_body
+
+log = logging.getLogger(__name__)
 
 DONE = b"data: [DONE]\n\n"
 
@@ -40,15 +42,43 @@ class Answer:
     named_events: bool = False
     """Whether the stream's frames have an ``event:`` line."""
 
-    def last_words(self, error: AntiphonError) -> list[bytes]:
-        """The end of a stream whose own projection cannot go on: an error frame, then the end."""
-        body = error.body()
-        if self.named_events:
-            flat = {key: value for key, value in body["error"].items() if key != "type"}
-            body = {"type": "error", **flat, **body}
-        data = json.dumps(body, ensure_ascii=False, separators=(",", ":"))
-        name = "event: error\n" if self.named_events else ""
-        return [f"{name}data: {data}\n\n".encode(), DONE]
+    def last_words(self, message: str, shown: int, logs: Sequence[EventLog]) -> list[bytes]:
+        """The end of a stream whose own projection cannot go on: an error frame, then the end.
+
+        ``shown`` is how many frames the stream has had. With named events the numbers go on, and
+        the failed resource comes as well, if ``logs`` ended so and can be folded.
+        """
+        error = {"type": "server_error", "code": "server_error", "message": message, "param": None}
+        if not self.named_events:
+            order = ("message", "type", "param", "code")
+            return [_frame({"error": {key: error[key] for key in order}}), DONE]
+        resource = self._failed(logs)
+        if resource is not None:
+            error["message"] = resource["error"]["message"]
+        flat = {key: value for key, value in error.items() if key != "type"}
+        frames = [_named("error", shown, {**flat, "error": error})]
+        if resource is not None:
+            frames.append(_named("response.failed", shown + 1, {"response": resource}))
+        return [*frames, DONE]
+
+    def _failed(self, logs: Sequence[EventLog]) -> dict[str, Any] | None:
+        """The resource as it failed, None where it did not or cannot be told."""
+        try:
+            resource = self.body(logs)
+            return resource if resource.get("status") == "failed" else None
+        except Exception:
+            log.exception("a failed answer cannot be folded")
+            return None
+
+
+def _named(kind: str, number: int, fields: dict[str, Any]) -> bytes:
+    body = {"type": kind, "sequence_number": number, **fields}
+    return f"event: {kind}\n".encode() + _frame(body)
+
+
+def _frame(body: dict[str, Any]) -> bytes:
+    data = json.dumps(body, ensure_ascii=False, separators=(",", ":"), allow_nan=False)
+    return f"data: {data}\n\n".encode()
 
 
 def completions_answer(

@@ -3,13 +3,17 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
+from typing import Literal
 
 import attrs
 
 from antiphon.engines.port import EngineInfo
-from antiphon.errors import InvalidRequest
+from antiphon.errors import InvalidRequest, NotFound
 from antiphon.prompting.prompter import Prompter
 from responsory.segments import PLAIN, Spec
+
+MAX_SHOWN = 200
+"""Characters of an unknown name that its refusal repeats."""
 
 
 @attrs.define(kw_only=True)
@@ -28,8 +32,11 @@ class ServedModel:
 class Catalogue:
     """Lookup of served models; order is that of registration."""
 
-    def __init__(self, models: Iterable[ServedModel]) -> None:
+    def __init__(
+        self, models: Iterable[ServedModel], *, unknown_status: Literal[400, 404] = 400
+    ) -> None:
         self._models = {model.id: model for model in models}
+        self._refusal = NotFound if unknown_status == 404 else InvalidRequest
 
     def __iter__(self) -> Iterator[ServedModel]:
         return iter(self._models.values())
@@ -39,11 +46,13 @@ class Catalogue:
         return self._models.get(model_id)
 
     def require(self, model_id: str) -> ServedModel:
-        """The model of that id. Raises ``InvalidRequest`` (``model_not_found``)."""
+        """The model of that id. Raises ``InvalidRequest`` (``model_not_found``), or ``NotFound``
+        where the server is set to."""
         model = self._models.get(model_id)
         if model is None:
-            raise InvalidRequest(
-                f"The model `{model_id}` does not exist. This server serves {self._names()}.",
+            raise self._refusal(
+                f"The model `{model_id[:MAX_SHOWN]}` does not exist. "
+                f"This server serves {self._names()}.",
                 code="model_not_found",
                 param="model",
             )

@@ -13,11 +13,18 @@ from itertools import count
 
 import anyio
 
-from antiphon.engines.port import EnginePort, EngineRequest, Finish, StepFrame
-from antiphon.errors import AntiphonError, EngineFailed, Unavailable
+from antiphon.engines.port import EnginePort, EngineRequest, Finish, Gauges, StepFrame
+from antiphon.errors import (
+    AnswerFailed,
+    AntiphonError,
+    DeadlinePassed,
+    EngineFailed,
+    ShuttingDown,
+)
 from antiphon.runs.choice import Choice
+from antiphon.runs.deadlines import Deadlines
 from antiphon.runs.plan import RunPlan
-from antiphon.runs.refusals import refusal, shutting_down
+from antiphon.runs.refusals import engine_unavailable, refusal
 from antiphon.runs.run import Run
 from antiphon.runs.siblings import engine_requests
 from responsory.segments import Segmenter
@@ -25,13 +32,15 @@ from responsory.segments import Segmenter
 log = logging.getLogger(__name__)
 
 KEYS = 2**32
-OUR_FAULT = AntiphonError("The server failed to process the answer.")
+SECOND_NS = 1_000_000_000
 
 
 class Fanout:
     """Opens runs on an engine and carries its frames to them.
 
-    ``wall_s`` gives Unix seconds, ``monotonic_ns`` the clock of arrival times.
+    ``wall_s`` gives Unix seconds, ``monotonic_ns`` the clock of arrival times. A run may take
+    ``timeout_s`` seconds, 0 is no limit: first to be accepted, then, from there on, to end.
+    ``observe`` is told of every run that has ended, once.
     """
 
     def __init__(
@@ -40,10 +49,16 @@ class Fanout:
         *,
         wall_s: Callable[[], float],
         monotonic_ns: Callable[[], int],
+        timeout_s: float = 0.0,
+        observe: Callable[[Run], None] | None = None,
     ) -> None:
         self._engine = engine
         self._wall_s = wall_s
         self._monotonic_ns = monotonic_ns
+        self._observe = observe
+        self._deadlines: Deadlines[Run] = Deadlines(int(timeout_s * SECOND_NS))
+        self._deadline_set = anyio.Event()
+        self._gauges = Gauges()
         self._keys = count(1)
         self._open: dict[int, tuple[Run, Choice]] = {}
         self._tails: dict[str, Run] = {}
@@ -66,6 +81,15 @@ class Fanout:
         """Choices that the engine still works for."""
         return len(self._open)
 
+    @property
+    def load(self) -> tuple[int, int]:
+        """(running, waiting): of the open choices, those that take part in steps and the others.
+
+        As of the engine's last step, less those that have gone since.
+        """
+        running = min(self._gauges.running, len(self._open))
+        return running, len(self._open) - running
+
     def has_tail(self, tail: str) -> bool:
         """Whether a live run has this id tail."""
         return tail in self._tails
@@ -73,16 +97,18 @@ class Fanout:
     def open(self, plan: RunPlan) -> Run:
         """Submit the plan's choices. Raises an ``AntiphonError`` for what can be told at once."""
         if self._closed:
-            raise shutting_down()
+            raise ShuttingDown()
         if self._engine_gone or not plan.model.info.healthy:
-            raise Unavailable("The engine is not running.", code="engine_unavailable")
+            raise engine_unavailable()
         plan.check_capabilities()
-        requests = list(engine_requests(plan, self._next_key, self._monotonic_ns()))
+        now_ns = self._monotonic_ns()
+        requests = list(engine_requests(plan, self._next_key, now_ns))
         choices = [_choice(plan, request) for request in requests]
-        run = Run(plan, choices, int(self._wall_s()))
+        run = Run(plan, choices, int(self._wall_s()), now_ns)
         self._tails[plan.tail] = run
         for choice in choices:
             self._open[choice.key] = (run, choice)
+        self._watch(run, now_ns)
         for request in requests:
             self._engine.submit(request)
         return run
@@ -102,19 +128,46 @@ class Fanout:
     async def consume(self) -> None:
         """Carry frames until the engine ends; then no run is left open."""
         try:
-            async for frame in self._engine.frames():
-                self.step(frame)
-        except Exception:
-            log.exception("the frames of the engine ended in an error")
+            async with anyio.create_task_group() as tasks:
+                tasks.start_soon(self._keep_time)
+                try:
+                    async for frame in self._engine.frames():
+                        self.step(frame)
+                except Exception:
+                    log.exception("the frames of the engine ended in an error")
+                tasks.cancel_scope.cancel()
         finally:
             self._engine_gone = True
+            self._gauges = Gauges()
             for run in {id(run): run for run, _ in self._open.values()}.values():
-                self._end(run, EngineFailed())
+                self._end(run, engine_unavailable(), EngineFailed())
                 self._publish(run)
             self._consumed.set()
 
+    def expire(self) -> None:
+        """Fail the runs whose time is over, and abort them in the engine."""
+        for run in self._deadlines.late(self._monotonic_ns()):
+            log.info("run %s has had its time", run.plan.tail)
+            self._end(run, DeadlinePassed())
+            self._publish(run)
+
+    async def _keep_time(self) -> None:
+        """Call ``expire`` whenever a run's time is over, also while the engine is silent."""
+        while True:
+            self._deadline_set = anyio.Event()
+            if (due_ns := self._deadlines.next_ns) is None:
+                await self._deadline_set.wait()
+            else:
+                await anyio.sleep(max(0, due_ns - self._monotonic_ns()) / SECOND_NS)
+                self.expire()
+
+    def _watch(self, run: Run, now_ns: int) -> None:
+        self._deadlines.start(run, now_ns)
+        self._deadline_set.set()
+
     def step(self, frame: StepFrame) -> None:
         """Take one frame: the per-token path."""
+        self._gauges = frame.gauges
         touched: dict[int, Run] = {}
         now = int(self._wall_s())
         first = 0
@@ -127,7 +180,7 @@ class Fanout:
                     self._row(run, choice, frame, row, first, now)
                 except Exception:
                     log.exception("run %s failed in step %d", run.plan.tail, frame.step)
-                    self._end(run, OUR_FAULT)
+                    self._end(run, AnswerFailed())
             first += frame.n_new[row]
         for run in touched.values():
             self._publish(run)
@@ -146,10 +199,14 @@ class Fanout:
             self._end(run, told, EngineFailed())
             return
         if finish == Finish.ABORT:  # not by us, so the engine is being stopped
-            self._end(run, shutting_down())
+            self._end(run, ShuttingDown())
             return
         if not choice.accepted:
             run.accept(choice)
+            if run.accepted:
+                self._watch(run, self._monotonic_ns())
+        if run.first_token_ns is None and frame.n_new[row]:
+            run.first_token_ns = self._monotonic_ns()
         choice.advance(frame, row, first, now)
         if choice.ended:
             del self._open[choice.key]
@@ -166,7 +223,7 @@ class Fanout:
                 run.refuse(refusal)
         except Exception:
             log.exception("run %s cannot be ended", run.plan.tail)
-            run.give_up(OUR_FAULT)
+            run.give_up(AnswerFailed())
 
     def _publish(self, run: Run) -> None:
         try:
@@ -174,7 +231,11 @@ class Fanout:
         except Exception:
             log.exception("run %s cannot be rendered", run.plan.tail)
             self._release(run)
-            run.give_up(OUR_FAULT)
+            run.give_up(AnswerFailed())
+        if run.ended and run.ended_ns is None:
+            run.ended_ns = self._monotonic_ns()
+            if self._observe is not None:
+                self._observe(run)
 
     def _release(self, run: Run) -> bool:
         """Forget the run's open keys and abort them; False when there were none."""
@@ -187,7 +248,8 @@ class Fanout:
         return bool(keys)
 
     def _forget(self, run: Run) -> None:
-        """Give the id tail back, if no later run has it already."""
+        """Its time is of no matter, and its id tail is free, if no later run has it already."""
+        self._deadlines.forget(run)
         if self._tails.get(run.plan.tail) is run:
             del self._tails[run.plan.tail]
 

@@ -26,9 +26,9 @@ def refusal(error: EngineError, prompt_param: str) -> AntiphonError:
         case "engine_overloaded":
             return Unavailable("The server is at its capacity. Try again soon.", code="overloaded")
         case _:
-            return EngineFailed()
+            return EngineFailed(began=False)
 
 
-def shutting_down() -> AntiphonError:
-    """The server ends while it still works for this request."""
-    return Unavailable("The server is shutting down.", code="shutting_down")
+def engine_unavailable() -> AntiphonError:
+    """The engine has died, or cannot be reached: another server may do."""
+    return Unavailable("The engine is not running.", code="engine_unavailable")

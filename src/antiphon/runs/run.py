@@ -8,6 +8,7 @@ is queued twice. All methods run on the event loop's thread.
 
 from __future__ import annotations
 
+import logging
 from collections.abc import Sequence
 
 import anyio
@@ -18,12 +19,22 @@ from antiphon.runs.plan import RunPlan
 from responsory import EventLog
 from responsory.commands import Accept
 
+log = logging.getLogger(__name__)
+
 
 class Run:
-    """Made by ``Fanout.open``; advanced by it, one engine step at a time."""
+    """Made by ``Fanout.open``; advanced by it, one engine step at a time.
 
-    def __init__(self, plan: RunPlan, choices: Sequence[Choice], created_at: int) -> None:
+    ``created_at`` is in Unix seconds, the other times in nanoseconds of the fanout's clock.
+    """
+
+    def __init__(
+        self, plan: RunPlan, choices: Sequence[Choice], created_at: int, opened_ns: int
+    ) -> None:
         self.plan = plan
+        self.opened_ns = opened_ns
+        self.first_token_ns: int | None = None
+        self.ended_ns: int | None = None
         self.choices = choices
         self.frames: list[bytes] = []
         self._created_at = created_at
@@ -50,6 +61,11 @@ class Run:
         if self._broken or self._refusal is not None:
             return True
         return all(choice.ended for choice in self.choices)
+
+    @property
+    def failure(self) -> AntiphonError | None:
+        """Why the answer failed, once it has."""
+        return self._failure
 
     async def opened(self) -> None:
         """Wait until the engine took every choice. Raises the refusal if it did not."""
@@ -90,13 +106,19 @@ class Run:
             choice.cancel()
 
     def give_up(self, failure: AntiphonError) -> None:
-        """The run cannot even be failed properly: end its stream by hand, wake whoever waits."""
+        """The run cannot be failed or rendered: end its stream by hand, wake whoever waits."""
         self._broken = True
         self._failure = failure
-        if not self.accepted:
+        for choice in self.choices:
+            try:
+                choice.fail("server_error", failure.message)
+            except Exception:  # its log stays open: there is nobody left who could end it
+                log.exception("choice %d of run %s cannot be ended", choice.index, self.plan.tail)
+        answer = self.plan.answer
+        if not self._opened.is_set():  # nothing has been sent, so it can still be said plainly
             self._refusal = failure
-        elif self.plan.answer.stream is not None and not self.plan.answer.stream.ended:
-            self.frames += self.plan.answer.last_words(failure)
+        elif answer.stream is not None and not answer.stream.ended:
+            self.frames += answer.last_words(failure.message, len(self.frames), self.logs)
         self._wake()
 
     def publish(self) -> None:
