@@ -13,6 +13,7 @@ from antiphon.engines.port import (
     NOT_REPORTED,
     EngineError,
     Finish,
+    PromptLogprobs,
     StepFrame,
 )
 
@@ -28,6 +29,7 @@ class Story:
     tokens: list[int] = attrs.field(factory=list)
     logprobs: list[float] = attrs.field(factory=list)
     tops: list[list[tuple[int, float]]] = attrs.field(factory=list)
+    prompt_lp: PromptLogprobs | None = None
     cached: int = NOT_REPORTED
     finish: Finish = Finish.NONE
     stop_id: int = NO_STOP_ID
@@ -99,6 +101,13 @@ class FrameWatch:
             story.cached = frame.cached[row]
         else:
             assert frame.cached[row] == NOT_REPORTED, "cached is on the first row only"
+        if (prompt_lp := frame.prompt_lp.get(row)) is not None:
+            assert story.prompt_lp is None, f"key {key} gets the logprobs of its prompt twice"
+            assert not story.tokens, (
+                f"the prompt's logprobs come after the first token of key {key}"
+            )
+            assert count or finish, "they come with a token or an end"
+            story.prompt_lp = prompt_lp
         story.rows += 1
         story.tokens.extend(frame.token[offset : offset + count])
         if frame.logprob is not None:
@@ -121,7 +130,13 @@ def check_columns(frame: StepFrame) -> None:
     assert frame.logprob is None or len(frame.logprob) == new
     for column in (frame.top_id, frame.top_lp):
         assert (len(column) if column is not None else 0) == new * frame.top_n
-    assert set(frame.error) | set(frame.text) | set(frame.spelling) <= set(range(rows))
+    sparse = (frame.error, frame.text, frame.spelling, frame.prompt_lp)
+    assert set().union(*sparse) <= set(range(rows))
+    for block in frame.prompt_lp.values():
+        blocks = (block.logprob, block.top_id, block.top_lp)
+        assert [column.typecode for column in blocks] == ["f", "I", "f"]
+        alternatives = len(block.logprob) * block.top_n
+        assert (len(block.top_id), len(block.top_lp)) == (alternatives, alternatives)
 
 
 def tops(frame: StepFrame, tokens: Iterable[int]) -> list[list[tuple[int, float]]]:

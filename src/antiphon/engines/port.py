@@ -100,7 +100,7 @@ class EngineRequest:
     prompt: array[int]
     """Token ids (typecode ``I``), BOS included if the model wants one."""
     max_tokens: int
-    """0 is legal: prefill only."""
+    """0 is legal: the prompt is read, and a terminal ``LENGTH`` row without a token follows."""
     min_tokens: int = 0
     stop_ids: tuple[int, ...] = ()
     """Ids that end the output besides the model's eos ids."""
@@ -121,10 +121,14 @@ class EngineRequest:
     logprobs: int | None = None
     """None: none. k: the drawn token and the top k (0..20)."""
     prompt_logprobs: int | None = None
+    """None: none. k: every prompt token but the first, and the top k (0..20) of each."""
     grammar: GrammarSpec | None = None
     cache_salt: bytes = b""
-    """Mixed into the hash of cached pages, so that tenants cannot time each other's prompts."""
+    """Requests of different salts never share cached pages, so that tenants cannot time each
+    other's prompts."""
     priority: int = 0
+    """i32. Of those that wait, the lower comes first, and the earlier among equals. The siblings
+    of a call have one priority. What runs already is not disturbed."""
     arrival_ns: int = 0
 
 
@@ -168,10 +172,18 @@ class EngineError:
 
 @attrs.define(kw_only=True)
 class Gauges:
-    """The engine's load at the end of a step."""
+    """The engine's load when a frame was made, after all that the frame says.
+
+    Nothing brings news between frames. So the last gauges are behind while requests wait that no
+    frame mentions (a replayed one is accepted only when it starts), and while prompts are read
+    beside which nothing is said: ``pages_free``, ``batch_tokens`` and ``step_us`` then are those of
+    an earlier step. Requests on their way to the engine's thread are counted by nobody.
+    """
 
     running: int = 0
+    """Requests that were let in and have not ended."""
     waiting: int = 0
+    """Requests that were taken, and preempted ones that have to come in again."""
     pages_free: int = 0
     pages_cached: int = 0
     batch_tokens: int = 0
@@ -214,7 +226,8 @@ class StepFrame:
     top_lp: array[float] | None = None
     """f32[T * top_n]"""
     prompt_lp: Mapping[int, PromptLogprobs] = attrs.field(factory=dict)
-    """row -> the prompt's logprobs, once per key that asked for them."""
+    """row -> the prompt's logprobs, once per key that asked for them: on its first row with a
+    token, or on its terminal row if there is no token. An aborted key may get none."""
     text: Mapping[int, str] = attrs.field(factory=dict)
     """row -> the recording's own text for the row (replay only), used instead of detokenising."""
     spelling: Mapping[int, Sequence[TokenSpelling]] = attrs.field(factory=dict)

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import logging
+from bisect import insort
 from collections.abc import Mapping, Sequence
-from itertools import islice
 
 from antiphon.engines.frame_builder import FrameBuilder
 from antiphon.engines.pace import Pace
@@ -25,7 +25,8 @@ class ReplaySchedule:
     request is.
 
     Every request passes from ``waiting`` to ``running`` (its accept row) and ends there, or is put
-    among the ``ending``, whose terminal rows open the next frame.
+    among the ``ending``, whose terminal rows open the next frame. Those that wait are in order of
+    priority, the lower number first, and of arrival among equals.
     """
 
     def __init__(
@@ -37,7 +38,7 @@ class ReplaySchedule:
         self._max_waiting = max_waiting
         self._latest_call: tuple[int, bool] | None = None
         """The group of the latest request, and whether its call is taken."""
-        self._waiting: dict[int, EngineRequest] = {}
+        self._waiting: list[EngineRequest] = []
         self._running: dict[int, Playback] = {}
         self._ending: dict[int, tuple[Finish, EngineError | None]] = {}
         self._next_step = 0
@@ -57,13 +58,14 @@ class ReplaySchedule:
 
     def submit(self, request: EngineRequest) -> None:
         """Let the request wait, or let it end with the refusal."""
-        if any(request.key in keys for keys in (self._waiting, self._running, self._ending)):
+        waits = any(request.key == queued.key for queued in self._waiting)
+        if waits or request.key in self._running or request.key in self._ending:
             # A second terminal row for this key would be worse than none for this request.
             log.error("request %s reuses the open key %d and is ignored", request.id, request.key)
         elif (error := self._refusal(request)) is not None:
             self._ending[request.key] = (Finish.ERROR, error)
         else:
-            self._waiting[request.key] = request
+            insort(self._waiting, request, key=lambda queued: queued.priority)
 
     def abort(self, keys: Sequence[int]) -> None:
         """End these; those that are not open are ignored."""
@@ -71,12 +73,12 @@ class ReplaySchedule:
 
     def abort_all(self) -> None:
         """End all that is open."""
-        self._end([*self._waiting, *self._running], Finish.ABORT, None)
+        self._end(self._open_keys(), Finish.ABORT, None)
 
     def fail_all(self, error: EngineError) -> None:
         """End all that is open with ``error``, and refuse what comes later with it."""
         self.closed = error
-        self._end([*self._waiting, *self._running], Finish.ERROR, error)
+        self._end(self._open_keys(), Finish.ERROR, error)
 
     def step(self, now_ns: int) -> StepFrame | None:
         """All rows due at ``now_ns``, at most one per request; None if there are none."""
@@ -89,7 +91,7 @@ class ReplaySchedule:
             if due_ns is not None and due_ns <= now_ns and playback.play(frame):
                 del self._running[key]
         while self._waiting and len(self._running) < self._max_running:
-            request = self._waiting.pop(next(iter(self._waiting)))
+            request = self._waiting.pop(0)
             self._running[request.key] = self._playback(request, now_ns)
             frame.row(request.key, cached=0)
         if not len(frame):
@@ -99,17 +101,24 @@ class ReplaySchedule:
         return frame.build(now_ns, gauges)
 
     def _end(self, keys: Sequence[int], finish: Finish, error: EngineError | None) -> None:
-        for key in keys:
-            if key in self._waiting or key in self._running:
-                self._waiting.pop(key, None)
-                self._running.pop(key, None)
-                self._ending[key] = (finish, error)
+        open_keys = set(self._open_keys())
+        ending = [key for key in dict.fromkeys(keys) if key in open_keys]
+        self._ending.update(dict.fromkeys(ending, (finish, error)))
+        self._waiting = [one for one in self._waiting if one.key not in self._ending]
+        for key in ending:
+            self._running.pop(key, None)
+
+    def _open_keys(self) -> list[int]:
+        return [*(queued.key for queued in self._waiting), *self._running]
 
     def _refusal(self, request: EngineRequest) -> EngineError | None:
         if self.closed is not None:
             return self.closed
         if request.model not in self._recordings:
             return EngineError(code="unsupported", message=f"no recording {request.model!r}")
+        if request.prompt_logprobs is not None:
+            message = "prompt_logprobs is not supported: nobody recorded what the prompt scored"
+            return EngineError(code="unsupported", message=message)
         if len(request.prompt) >= CONTEXT_LENGTH:
             message = f"{len(request.prompt)} prompt tokens leave no room in {CONTEXT_LENGTH}"
             return EngineError(code="context_length_exceeded", message=message)
@@ -122,7 +131,7 @@ class ReplaySchedule:
         if self._latest_call is None or self._latest_call[0] != group:
             # Those that the next step lets play do not wait.
             slots = self._max_running - len(self._running)
-            waiting = {queued.group for queued in islice(self._waiting.values(), slots, None)}
+            waiting = {queued.group for queued in self._waiting[slots:]}
             room = len(self._waiting) < slots or len(waiting) < self._max_waiting
             self._latest_call = (group, room)
         return self._latest_call[1]

@@ -50,9 +50,8 @@ def engine_logits(engine: EngineLoop, ids: Sequence[int], chunks: Sequence[int])
             dtype=runner.decoder.weights.embedding.dtype,
             device=torch.device("cpu"),
         )
-        batch.drawing = torch.arange(count)
         with torch.inference_mode():
-            rows.append(runner.decoder(batch, runner.cache))
+            rows.append(runner.decoder.logits(runner.decoder(batch, runner.cache)))
         sequence.cached += count
     result: Array = torch.cat(rows).double().numpy()
     return result

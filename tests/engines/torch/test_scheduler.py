@@ -25,7 +25,14 @@ PROMPTS = st.integers(1, 40) | st.integers(1, CONTEXT - 1)
 """Mostly short ones, so that the pool runs out by what is said and not by what is asked."""
 
 
-def a_sequence(key: int, prompt: int, max_tokens: int, group: int | None = None) -> Sequence:
+def a_sequence(
+    key: int,
+    prompt: int,
+    max_tokens: int,
+    group: int | None = None,
+    priority: int = 0,
+    prompt_logprobs: int | None = None,
+) -> Sequence:
     request = EngineRequest(
         key=key,
         id=f"{key}-0",
@@ -33,6 +40,8 @@ def a_sequence(key: int, prompt: int, max_tokens: int, group: int | None = None)
         model="m",
         prompt=array("I", [WORD] * prompt),
         max_tokens=max_tokens,
+        priority=priority,
+        prompt_logprobs=prompt_logprobs,
     )
     return Sequence.of(request, CONTEXT, frozenset({EOS}))
 
@@ -72,6 +81,8 @@ class FakeModel:
                 if at >= chunk.start:
                     self.written[slot] = entry
                 assert self.written[slot] == entry, "every key that attention reads is its own"
+            if sequence.scores is not None:
+                sequence.scores.add(chunk.scored, (), ())  # for a logprob the position it is from
         return {
             chunk.sequence.key: self.token(chunk.sequence.key, len(chunk.sequence.ids))
             for chunk in chunks
@@ -99,7 +110,8 @@ class Histories(RuleBasedStateMachine):
         self.scheduler = a_scheduler(max_running, max_waiting, step_tokens)
         self.model = FakeModel()
         self.next_key = 0
-        self.open: list[int] = []  # in order of arrival
+        self.entered: list[int] = []  # who has run and is open, in the order of being let in
+        self.queued: list[int] = []  # who has not run yet, by priority and arrival
         self.sequences: dict[int, Sequence] = {}
         self.said: dict[int, list[int]] = {}
         self.ended: set[int] = set()
@@ -108,24 +120,44 @@ class Histories(RuleBasedStateMachine):
         prompt=PROMPTS,
         max_tokens=st.integers(0, 2 * CONTEXT),
         siblings=st.integers(1, 5),
+        priority=st.sampled_from([0, 0, 0, -7, -(2**31), 3, 2**31 - 1]),
+        scored=st.booleans(),
     )
-    def submit(self, prompt: int, max_tokens: int, siblings: int) -> None:
+    def submit(
+        self, prompt: int, max_tokens: int, siblings: int, priority: int, scored: bool
+    ) -> None:
         queue = {one.request.group for one in self.scheduler.waiting}
         idle, group = not self.open, self.next_key
         taken = []
         for _ in range(siblings):
             key, self.next_key = self.next_key, self.next_key + 1
-            sequence = a_sequence(key, prompt, max_tokens, group)
+            sequence = a_sequence(
+                key, prompt, max_tokens, group, priority, prompt_logprobs=0 if scored else None
+            )
             taken.append(self.scheduler.add(sequence))
             if taken[-1]:
-                self.open.append(key)
                 self.sequences[key], self.said[key] = sequence, []
+                self.queued.append(key)
+                self.queued.sort(key=lambda one: (self.sequences[one].request.priority, one))
+                self.let_in()
             assert (key in self.scheduler) == taken[-1]
         assert len(set(taken)) == 1, "a call is taken whole or refused whole"
         assert taken[0] or not idle, "an idle engine refuses nobody"
         assert taken[0] or len(queue) >= self.scheduler.max_waiting
         if taken[0] and len(queue) >= self.scheduler.max_waiting:
             assert group in self.scheduler.running, "beyond the queue only those that run at once"
+
+    @property
+    def open(self) -> list[int]:
+        """All that is open, in the order in which it is served."""
+        return self.entered + self.queued
+
+    def let_in(self) -> None:
+        """Note who has begun to run: always those that were next."""
+        new = [key for key in self.scheduler.running if key not in self.entered]
+        assert new == self.queued[: len(new)], "the urgent first, then the earlier"
+        self.entered += new
+        del self.queued[: len(new)]
 
     @rule(place=st.integers(0, 12))
     def abort(self, place: int) -> None:
@@ -143,12 +175,15 @@ class Histories(RuleBasedStateMachine):
     def turn(self) -> None:
         oldest = self.open[0] if self.open else None
         chunks = self.scheduler.schedule()
+        self.let_in()
         self.check_chunks(chunks, oldest)
         drawn = self.model.run(chunks)
         outcomes = self.scheduler.book(chunks, drawn)
+        self.let_in()
         assert {one.sequence.key for one in outcomes} >= set(drawn)
         for outcome in outcomes:
             key = outcome.sequence.key
+            self.check_scores(outcome.sequence)
             if outcome.token is not None:
                 self.said[key].append(outcome.token)
             if outcome.finish:
@@ -169,10 +204,17 @@ class Histories(RuleBasedStateMachine):
             assert chunk.count >= 1
             assert len(chunk.sequence.table.pages) == pages_for(chunk.start + chunk.count)
 
+    def check_scores(self, sequence: Sequence) -> None:
+        """Whoever has an outcome has read its prompt, each position once, whatever came between."""
+        if sequence.scores is not None:
+            scored = sequence.scores.block().logprob
+            assert list(scored) == list(range(len(sequence.request.prompt) - 1))
+            sequence.scores = None  # sent; a later reading of the prompt scores nothing
+
     def end(self, key: int) -> None:
         assert key not in self.ended, "one terminal each"
         self.ended.add(key)
-        self.open.remove(key)
+        (self.entered if key in self.entered else self.queued).remove(key)
 
     @invariant()
     def pages_are_owned_once(self) -> None:
@@ -184,9 +226,8 @@ class Histories(RuleBasedStateMachine):
         assert all(one.cached == 0 for one in self.scheduler.waiting)
 
     @invariant()
-    def first_come_first_served(self) -> None:
-        keys = self.scheduler.open_keys()
-        assert keys == self.open, "running and waiting keys are in order of arrival"
+    def who_ran_comes_first_then_the_urgent_then_the_earlier(self) -> None:
+        assert self.scheduler.open_keys() == self.open
         assert len(self.scheduler.running) <= self.scheduler.max_running
 
     def teardown(self) -> None:
@@ -290,6 +331,27 @@ def test_the_newest_stands_still_gives_way_and_comes_back() -> None:
     # It is over. The newer one is read again, with the three words it had said, and goes on.
     assert steps[32:34] == [[(1, 0, 33)], [(1, 33, 1)]]
     assert set(preempted[19:]) == {1}
+
+
+def test_nobody_overtakes_who_has_run() -> None:
+    scheduler, model = a_scheduler(pages=5, step_tokens=64), FakeModel(words=10**9)
+    for key in range(2):
+        scheduler.add(a_sequence(key, 30, 32, priority=5))
+    while not scheduler.preemptions:
+        chunks = scheduler.schedule()
+        scheduler.book(chunks, model.run(chunks))
+    scheduler.add(a_sequence(2, 1, 1, priority=-9))
+    scheduler.add(a_sequence(3, 1, 1, priority=-10))
+    assert scheduler.open_keys() == [0, 1, 3, 2]
+
+
+def test_an_urgent_call_that_can_run_at_once_needs_no_place_in_the_queue() -> None:
+    scheduler = a_scheduler(max_running=4, max_waiting=1, pages=5)
+    scheduler.add(a_sequence(0, 30, 4))
+    scheduler.add(a_sequence(1, 60, 4))  # its pages are not there
+    assert not scheduler.add(a_sequence(2, 1, 4))
+    assert scheduler.add(a_sequence(3, 1, 4, priority=-1))
+    assert scheduler.open_keys() == [0, 3, 1]
 
 
 def test_decodes_share_a_step_with_one_prompts_chunk() -> None:

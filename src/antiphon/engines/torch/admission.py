@@ -1,4 +1,8 @@
-"""What the engine refuses before it queues a request (pure)."""
+"""What the engine refuses before it queues a request (pure).
+
+A ``cache_salt`` is taken and needs no work: no page is ever shared between two requests, so none
+can tell from its own speed what another's prompt was, whatever their salts.
+"""
 
 from __future__ import annotations
 
@@ -10,11 +14,13 @@ CAPABILITIES = frozenset(
     {
         Capability.SEED,
         Capability.LOGPROBS,
+        Capability.PROMPT_LOGPROBS,
         Capability.LOGIT_BIAS,
         Capability.MIN_TOKENS,
         Capability.MIN_P,
         Capability.PENALTIES,
         Capability.ALLOWED_IDS,
+        Capability.PRIORITY,
     }
 )
 
@@ -34,17 +40,12 @@ def refusal(request: EngineRequest, info: EngineInfo) -> EngineError | None:
 def _unsupported(request: EngineRequest, vocab_size: int, eos_ids: frozenset[int]) -> str | None:
     if not request.prompt:
         return "the prompt has no tokens"
-    options = {
-        "prompt_logprobs": request.prompt_logprobs is not None,
-        "grammar": request.grammar is not None,
-        "cache_salt": bool(request.cache_salt),
-        "priority": bool(request.priority),
-    }
-    for option, asked in options.items():
-        if asked:
-            return f"{option} is not supported by this engine"
-    if request.logprobs is not None and not 0 <= request.logprobs <= MAX_TOP_LOGPROBS:
-        return f"logprobs is {request.logprobs}; it must be from 0 to {MAX_TOP_LOGPROBS}"
+    if request.grammar is not None:
+        return "grammar is not supported by this engine"
+    counts = {"logprobs": request.logprobs, "prompt_logprobs": request.prompt_logprobs}
+    for option, count in counts.items():
+        if count is not None and not 0 <= count <= MAX_TOP_LOGPROBS:
+            return f"{option} is {count}; it must be from 0 to {MAX_TOP_LOGPROBS}"
     if request.repetition <= 0:
         return f"repetition is {request.repetition}; it must be above 0"
     return _ids_out_of_range(request, vocab_size) or _nothing_to_draw(request, eos_ids)

@@ -77,6 +77,7 @@ class EngineLoop:
                     self._owed[command.request.key] = None
             for command in commands:
                 self._obey(command, frame)
+            self.scheduler.admit()  # into the room that aborts made, before the frame counts it
             self._send(frame)
         chunks = self.scheduler.schedule()
         if chunks:
@@ -145,8 +146,18 @@ class EngineLoop:
         if not len(frame):
             return
         self._step += 1
+        built = frame.build(time.monotonic_ns(), self._load())
+        self.emit(built)
+        for key, finish in zip(built.key, built.finish, strict=True):
+            if finish:
+                self._owed.pop(key, None)
+
+    def _load(self) -> Gauges:
+        """The load now; of a dead engine, whose scheduler may hold anything, none."""
         scheduler = self.scheduler
-        gauges = Gauges(
+        if self.failure is not None:
+            return Gauges(preemptions=scheduler.preemptions)
+        return Gauges(
             running=len(scheduler.running),
             waiting=len(scheduler.waiting),
             pages_free=scheduler.pool.free,
@@ -154,29 +165,26 @@ class EngineLoop:
             preemptions=scheduler.preemptions,
             step_us=self.gauges.step_us,
         )
-        built = frame.build(time.monotonic_ns(), gauges)
-        self.emit(built)
-        for key, finish in zip(built.key, built.finish, strict=True):
-            if finish:
-                self._owed.pop(key, None)
 
 
 def _add_row(frame: FrameBuilder, outcome: Outcome, drawn: DrawnToken | None) -> None:
-    """The row of an outcome; logprobs only for a token that is part of the output."""
-    key = outcome.sequence.key
+    """The row of an outcome; logprobs only for a token that is part of the output.
+
+    The first row is also the one that carries the prompt's logprobs: the prompt has been read.
+    """
+    sequence = outcome.sequence
+    scores, sequence.scores = sequence.scores, None
+    prompt_lp = None if scores is None else scores.block()
+    key, finish = sequence.key, outcome.finish
     if outcome.token is None:
-        frame.row(key, finish=outcome.finish, stop_id=outcome.stop_id)
+        frame.row(key, finish=finish, stop_id=outcome.stop_id, prompt_lp=prompt_lp)
         return
+    tokens = (outcome.token,)
     if drawn is None or drawn.logprob is None:
-        frame.row(key, (outcome.token,), finish=outcome.finish)
+        frame.row(key, tokens, finish=finish, prompt_lp=prompt_lp)
         return
-    frame.row(
-        key,
-        (outcome.token,),
-        finish=outcome.finish,
-        logprobs=(drawn.logprob,),
-        top=(drawn.top,),
-    )
+    logprobs, top = (drawn.logprob,), (drawn.top,)
+    frame.row(key, tokens, finish=finish, logprobs=logprobs, top=top, prompt_lp=prompt_lp)
 
 
 def _stopping() -> EngineError:

@@ -10,6 +10,7 @@ from antiphon.engines.torch.batch import attention_groups, build_batch
 from antiphon.engines.torch.drawn import DrawnToken
 from antiphon.engines.torch.models.decoder import Decoder
 from antiphon.engines.torch.models.kv_cache import KVCache
+from antiphon.engines.torch.sampling.prompt_scorer import score_prompts
 from antiphon.engines.torch.sampling.sampler import sample
 from antiphon.engines.torch.scheduler import Chunk
 
@@ -25,7 +26,7 @@ class Runner:
 
     @torch.inference_mode()
     def run(self, chunks: Sequence[Chunk]) -> dict[int, DrawnToken]:
-        """Forward and sample; the token of every chunk that draws, by key."""
+        """Forward, score and sample; the token of every chunk that draws, by key."""
         groups = attention_groups(chunks)
         config = self.decoder.config
         batch = build_batch(
@@ -35,9 +36,11 @@ class Runner:
             dtype=self._dtype,
             device=self._device,
         )
-        logits = self.decoder(batch, self.cache)
-        drawing = [chunk.sequence for group in groups for chunk in group if chunk.draws]
+        states = self.decoder(batch, self.cache)
+        in_order = [chunk for group in groups for chunk in group]
+        score_prompts(in_order, states, self.decoder.logits)
+        drawing = [chunk.sequence for chunk in in_order if chunk.draws]
         if not drawing:
             return {}
-        drawn = sample(logits, drawing)
+        drawn = sample(self.decoder.logits(states[batch.drawing]), drawing)
         return {sequence.key: one for sequence, one in zip(drawing, drawn, strict=True)}

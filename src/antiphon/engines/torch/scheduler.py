@@ -1,20 +1,27 @@
 """Which sequences run in a step, and how many tokens of each (pure Python, no torch).
 
-Every step has one token budget: running decodes first, one token each, then prompts in order of
-arrival, cut to what is left. So a stream never waits for a long prompt for more than one step, and
-neither does an abort.
+Every step has one token budget: running decodes first, one token each, then prompts in the order
+in which they were let in, cut to what is left. So a stream never waits for a long prompt for more
+than one step, and neither does an abort.
+
+The queue is in order of priority, the lower number first, and of arrival among equals; so the
+siblings of a call stay side by side. Priority decides who is let in and nothing more: what runs is
+never put back for a newcomer, however urgent, and a full queue refuses all alike.
 
 Pages are taken when a step needs them; nothing is reserved. A sequence that finds none takes those
-of a newer one, the newest first (**preemption by recompute**): that one goes back to the head of
-the queue and is read again later, its output so far included. Draws depend on seed and position
-alone, so it goes on as if nothing had been. The oldest running sequence is never preempted, and
-any sequence fits the pool alone; so the oldest always progresses and everything ends.
+of one that was let in later, the latest first (**preemption by recompute**): that one goes back to
+the head of the queue, whatever waits there, and is read again later, its output so far included.
+Draws depend on seed and position alone, so it goes on as if nothing had been. The oldest running
+sequence is never preempted, and any sequence fits the pool alone; so the oldest always progresses,
+and everything that is let in ends. "Older" and "newer" are said of the moment of being let in.
 """
 
 from __future__ import annotations
 
+from bisect import insort
 from collections import deque
 from collections.abc import Mapping
+from math import inf
 
 import attrs
 
@@ -39,6 +46,18 @@ class Chunk:
         """Whether the step gives the sequence a new token."""
         at_the_end = self.start + self.count == len(self.sequence.ids)
         return at_the_end and self.sequence.max_tokens > 0
+
+    @property
+    def scored(self) -> range:
+        """Its positions that predict a prompt token whose logprob is wanted and not yet known.
+
+        They are read in order and never skipped, so the first of them is the next to score.
+        """
+        scores = self.sequence.scores
+        if scores is None:
+            return range(0)
+        last = len(self.sequence.request.prompt) - 1  # it predicts the first token of the output
+        return range(max(self.start, scores.done), min(self.start + self.count, last))
 
 
 @attrs.define(eq=False)
@@ -68,7 +87,7 @@ class Scheduler:
         self.max_waiting = max_waiting
         self.step_tokens = step_tokens
         self.waiting: deque[Sequence] = deque()
-        """In order of arrival, and so are the running ones, which are all older."""
+        """Those that have run before, the oldest first; then by priority and arrival."""
         self.running: dict[int, Sequence] = {}
         self.preemptions = 0
         self._latest_call: tuple[int, bool] | None = None
@@ -85,13 +104,14 @@ class Scheduler:
         group = sequence.request.group
         if self._latest_call is None or self._latest_call[0] != group:
             waiting = {queued.request.group for queued in self.waiting}
-            at_once = not self.waiting and self._has_room_for(sequence)
+            first = not self.waiting or _rank(sequence) < _rank(self.waiting[0])
+            at_once = first and self._has_room_for(sequence)
             room = at_once or len(waiting) < self.max_waiting
             self._latest_call = (group, room)
         if not self._latest_call[1]:
             return False
-        self.waiting.append(sequence)
-        self._admit()
+        insort(self.waiting, sequence, key=_rank)
+        self.admit()
         return True
 
     def remove(self, key: int) -> Sequence | None:
@@ -112,7 +132,7 @@ class Scheduler:
 
     def schedule(self) -> list[Chunk]:
         """The chunks of the next step, with pages to write them to; empty if nothing is open."""
-        self._admit()
+        self.admit()
         decoding = sum(one.decoding for one in self.running.values())
         budget = max(self.step_tokens - decoding, LEAST_PREFILL)
         chunks = []
@@ -145,12 +165,14 @@ class Scheduler:
             if outcome.finish:
                 self._release(sequence)
             outcomes.append(outcome)
+        self.admit()
         return outcomes
 
-    def _admit(self) -> None:
-        """Move waiting sequences, oldest first, to the running set while slots and pages last."""
+    def admit(self) -> None:
+        """Let in those that wait, the first of them first, while slots and pages last."""
         while self.waiting and self._has_room_for(self.waiting[0]):
             sequence = self.waiting.popleft()
+            sequence.admitted = True
             self.running[sequence.key] = sequence
 
     def _has_room_for(self, sequence: Sequence) -> bool:
@@ -178,7 +200,7 @@ class Scheduler:
         return wanted
 
     def _preempt(self, sequence: Sequence) -> None:
-        """Back to the head of the queue: it is older than all that wait."""
+        """Back to the head of the queue: nobody who waits was let in before it."""
         self._release(sequence)
         sequence.cached = 0
         self.waiting.appendleft(sequence)
@@ -187,6 +209,11 @@ class Scheduler:
     def _release(self, sequence: Sequence) -> None:
         del self.running[sequence.key]
         self.pool.release(sequence.table)
+
+
+def _rank(sequence: Sequence) -> float:
+    """The lower, the sooner it is let in."""
+    return -inf if sequence.admitted else sequence.request.priority
 
 
 def _extend(sequence: Sequence, token: int) -> Outcome:

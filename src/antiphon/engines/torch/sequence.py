@@ -8,6 +8,7 @@ import attrs
 
 from antiphon.engines.port import EngineRequest
 from antiphon.engines.torch.pages import PageTable, pages_for
+from antiphon.engines.torch.prompt_scores import PromptScores
 
 
 @attrs.define(eq=False)
@@ -25,16 +26,23 @@ class Sequence:
     """Leading ids whose keys and values are in the cache."""
     table: PageTable = attrs.field(factory=PageTable)
     """Its pages; none while it waits."""
+    admitted: bool = False
+    """Whether it has run: then it comes before all that have not, should it have to wait again."""
+    scores: PromptScores | None = None
+    """Its prompt's logprobs as far as they are known; None if nobody asked, or once they are sent.
+    """
 
     @classmethod
     def of(cls, request: EngineRequest, context_length: int, eos_ids: frozenset[int]) -> Sequence:
         """The sequence of a request whose prompt fits the context."""
+        top_n = request.prompt_logprobs
         return cls(
             request=request,
             max_tokens=min(request.max_tokens, context_length - len(request.prompt)),
             stopping_ids=frozenset(request.stop_ids)
             | (frozenset() if request.ignore_eos else eos_ids),
             ids=array("I", request.prompt),
+            scores=None if top_n is None else PromptScores(top_n),
         )
 
     @property

@@ -61,7 +61,7 @@ class StepBatch:
     groups: list[AttentionGroup]
     """Together they cover all N rows."""
     drawing: torch.Tensor
-    """int64 [R]: the rows whose logits are wanted."""
+    """int64 [R]: the rows that draw a token."""
 
 
 class Decoder:
@@ -73,17 +73,18 @@ class Decoder:
         self._rope = rope_table(config, context_length, weights.embedding.device)
 
     def __call__(self, batch: StepBatch, cache: KVCache) -> torch.Tensor:
-        """Write the step's keys and values; logits of the drawing rows: float32 [R, vocab]."""
+        """Write the step's keys and values; the states of all rows: [N, hidden]."""
         cache.clear(batch.fresh)
         x = F.embedding(batch.ids, self.weights.embedding)
         cos, sin = self._rope[:, batch.positions].unsqueeze(2)
         for index, layer in enumerate(self.weights.layers):
             x = x + self._attention(index, layer, x, cos, sin, batch, cache)
             x = x + self._feed_forward(layer, x)
-        x = self._norm(x[batch.drawing], self.weights.norm)
-        return self._logits(x)
+        return x
 
-    def _logits(self, x: torch.Tensor) -> torch.Tensor:
+    def logits(self, states: torch.Tensor) -> torch.Tensor:
+        """What comes after each of ``states`` [rows, hidden]: float32 [rows, vocab]."""
+        x = self._norm(states, self.weights.norm)
         head = self.weights.head
         if head.device.type == "cpu" and head.dtype is torch.float32:
             # The same product turned round: for 2 to 8 rows it takes half the time on a CPU in

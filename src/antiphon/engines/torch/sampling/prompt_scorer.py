@@ -1,0 +1,39 @@
+"""Scores the prompt tokens that a step has read, while their states are at hand."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from collections.abc import Sequence as Rows
+
+import torch
+
+from antiphon.engines.torch.sampling.logprobs import token_logprobs
+from antiphon.engines.torch.scheduler import Chunk
+
+ROWS = 64
+"""Logits held at a time: 39 MB for a vocabulary of 152k tokens, however long the prompt is."""
+
+
+def score_prompts(
+    chunks: Rows[Chunk], states: torch.Tensor, logits_of: Callable[[torch.Tensor], torch.Tensor]
+) -> None:
+    """Add to the scores of every sequence that collects them what its chunk tells.
+
+    ``states`` are [N, hidden], row after row as the chunks hold them; ``logits_of`` turns states
+    into float32 [rows, vocab]. The state of a position predicts the token after it.
+    """
+    first = 0
+    for chunk in chunks:
+        scores, ids = chunk.sequence.scores, chunk.sequence.ids
+        if scores is not None and (span := chunk.scored):
+            begin = first + span.start - chunk.start
+            for piece in torch.split(states[begin : begin + len(span)], ROWS):
+                after = scores.done + 1
+                targets = torch.tensor(ids[after : after + len(piece)], device=states.device)
+                logprobs, top_ids, top_lps = token_logprobs(
+                    logits_of(piece), targets.long(), scores.top_n
+                )
+                scores.add(
+                    logprobs.tolist(), top_ids.flatten().tolist(), top_lps.flatten().tolist()
+                )
+        first += chunk.count
