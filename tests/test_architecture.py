@@ -42,6 +42,7 @@ HOMES: dict[str, set[str]] = {
     "hypercorn": {"transport"},
     "cattrs": {"requests"},
     "click": {"__main__", "cli"},
+    "prometheus_client": {"api.counters", "api.metrics"},
 }
 
 MODULES = sorted(PACKAGE.rglob("*.py"))

@@ -19,9 +19,12 @@ from antiphon.api import (
     completions,
     error_pages,
     health,
+    metrics,
     models,
+    rate_limit,
     responses,
 )
+from antiphon.api.counters import Metrics
 from antiphon.api.identity import uuid7_hex
 from antiphon.api.service import Service
 from antiphon.config import DEFAULT_FIXTURES, Config
@@ -59,14 +62,19 @@ def make_service(
     secret: str | None = None,
 ) -> Service:
     """The service over a started engine, with the system's clocks and entropy."""
+    metrics = Metrics()
+    fanout = Fanout(
+        engine,
+        wall_s=time.time,
+        monotonic_ns=time.monotonic_ns,
+        timeout_s=request_timeout,
+        observe=metrics.ended,
+    )
+    metrics.watch(lambda: fanout.load)
     return Service(
         catalogue=Catalogue(models, unknown_status=unknown_model_status),
-        fanout=Fanout(
-            engine,
-            wall_s=time.time,
-            monotonic_ns=time.monotonic_ns,
-            timeout_s=request_timeout,
-        ),
+        fanout=fanout,
+        metrics=metrics,
         new_tail=lambda: uuid7_hex(time.time_ns() // 1_000_000, secrets.token_bytes(10)),
         draw_seed=lambda: secrets.randbits(63),
         api_keys=api_keys,
@@ -92,8 +100,10 @@ def make_app(service: Service) -> Quart:
         RESPONSE_TIMEOUT=None,
     )
     error_pages.install(app, service)
+    metrics.install(app, service)
     authentication.install(app, service.api_keys)
-    for family in (health, models, completions, chat, responses):
+    rate_limit.install(app, service)
+    for family in (health, metrics, models, completions, chat, responses):
         app.register_blueprint(family.blueprint(service))
     return app
 

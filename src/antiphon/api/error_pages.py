@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import logging
+import time
 
 from quart import Quart, Response, g, has_websocket_context, request, websocket
 from quart.typing import ResponseTypes
@@ -19,11 +20,15 @@ from antiphon.errors import (
     NotFound,
     PayloadTooLarge,
     RequestTimeout,
+    ShuttingDown,
 )
+from antiphon.transport.quart_host import EVENT_STREAM
 
 log = logging.getLogger(__name__)
 
 REQUEST_ID = "x-request-id"
+MAX_SHOWN = 200
+"""Characters of an unknown path that its refusal repeats."""
 
 
 def install(app: Quart, service: Service) -> None:
@@ -31,19 +36,19 @@ def install(app: Quart, service: Service) -> None:
 
     @app.before_request
     async def name_request() -> None:
-        given = request.headers.get(REQUEST_ID)
-        tail = tail_of(given)
-        g.tail_given = tail is not None
-        g.tail = tail or service.new_tail()
-        g.request_id = given if tail else g.tail
+        g.began_ns = time.perf_counter_ns()
+        _name(request.headers.get(REQUEST_ID), service)
 
     @app.before_websocket
     async def name_websocket() -> None:
-        g.request_id = service.new_tail()
+        _name(websocket.headers.get(REQUEST_ID), service)
 
     @app.after_request
     async def echo_request_id(response: Response) -> Response:
         response.headers[REQUEST_ID] = g.get("request_id") or service.new_tail()
+        if response.status_code == 200 and response.mimetype != EVENT_STREAM:
+            spent_ms = (time.perf_counter_ns() - g.began_ns) // 1_000_000
+            response.headers.setdefault("openai-processing-ms", str(spent_ms))
         return response
 
     @app.after_websocket
@@ -54,7 +59,10 @@ def install(app: Quart, service: Service) -> None:
 
     @app.errorhandler(AntiphonError)
     async def refused(error: AntiphonError) -> Response:
-        return error_response(error)
+        response = error_response(error)
+        if isinstance(error, ShuttingDown) and _is_http1():
+            response.headers["connection"] = "close"
+        return response
 
     @app.errorhandler(HTTPException)
     async def host_refused(error: HTTPException) -> Response:
@@ -71,11 +79,24 @@ def error_response(error: AntiphonError) -> Response:
     return json_response(error.body(), error.status, error.headers)
 
 
+def _name(given: str | None, service: Service) -> None:
+    """Set T of this request, and what its answer says it is."""
+    tail = tail_of(given)
+    g.tail_given = tail is not None
+    g.tail = tail or service.new_tail()
+    g.request_id = given if tail else g.tail
+
+
+def _is_http1() -> bool:
+    """Whether the connection has headers of its own: those of HTTP/2 have none."""
+    return not has_websocket_context() and request.http_version.startswith("1")
+
+
 def _target() -> str:
     """Method and path, of a request or of the upgrade to a websocket."""
     if has_websocket_context():
-        return f"WebSocket {websocket.path}"
-    return f"{request.method} {request.path}"
+        return f"WebSocket {websocket.path[:MAX_SHOWN]}"
+    return f"{request.method[:MAX_SHOWN]} {request.path[:MAX_SHOWN]}"
 
 
 def _translate(error: HTTPException) -> AntiphonError:

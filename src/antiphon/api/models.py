@@ -9,7 +9,7 @@ from quart import Blueprint, Response
 from antiphon.api.json_response import json_response
 from antiphon.api.service import Service
 from antiphon.errors import NotFound
-from antiphon.runs.catalogue import ServedModel
+from antiphon.runs.catalogue import MAX_SHOWN, ServedModel
 
 
 def blueprint(service: Service) -> Blueprint:
@@ -26,7 +26,9 @@ def blueprint(service: Service) -> Blueprint:
         model = service.catalogue.find(model_id)
         if model is None:
             raise NotFound(
-                f"The model `{model_id}` does not exist.", code="model_not_found", param="model"
+                f"The model `{model_id[:MAX_SHOWN]}` does not exist.",
+                code="model_not_found",
+                param="model",
             )
         return json_response(_entry(model))
 

@@ -8,6 +8,7 @@ from typing import Literal
 
 import attrs
 
+from antiphon.api.counters import Metrics
 from antiphon.runs.catalogue import Catalogue
 from antiphon.runs.fanout import Fanout
 
@@ -22,6 +23,7 @@ class Service:
     """A fresh id tail: 32 hex digits of a UUIDv7."""
     draw_seed: Callable[[], int]
     """A u63 from the system's entropy, for requests that bring no seed."""
+    metrics: Metrics
     api_keys: tuple[str, ...] = ()
     strict_requests: bool = False
     """Unknown body fields are refused instead of listed in ``antiphon-ignored-fields``."""
