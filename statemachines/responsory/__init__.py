@@ -13,7 +13,7 @@ from responsory.events import Event
 from responsory.log import EventLog
 from responsory.response import Response
 from responsory.states import State
-from responsory.values import Logprob, TopLogprob, Usage
+from responsory.values import Logprob, Tokens, TopLogprob, Usage
 
 __all__ = [
     "Command",
@@ -26,6 +26,7 @@ __all__ = [
     "Response",
     "ResponsoryError",
     "State",
+    "Tokens",
     "TopLogprob",
     "Usage",
 ]

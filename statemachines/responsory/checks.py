@@ -37,6 +37,15 @@ def count(value: Any) -> Any:
     raise unlike(value)
 
 
+def counts(value: Any) -> Any:
+    """A tuple of token ids."""
+    if not isinstance(value, tuple):
+        raise unlike(value)
+    for entry in value:
+        count(entry)
+    return value
+
+
 def text(value: Any) -> Any:
     if not isinstance(value, str):
         raise unlike(value)
@@ -112,6 +121,10 @@ def finite(value: float) -> bool:
 def log_probability(value: Any) -> float:
     """A number as a float; minus infinity for what is none, and for one that no float holds."""
     return float(value) if finite(value) else -math.inf
+
+
+def optional_log_probability(value: Any) -> float | None:
+    return None if value is None else log_probability(value)
 
 
 def printable(value: Any) -> str:

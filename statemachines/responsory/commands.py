@@ -14,7 +14,7 @@ from responsory.immutable import immutable
 from responsory.values import Usage
 
 if TYPE_CHECKING:
-    from responsory.values import JSON, Logprob, Phase
+    from responsory.values import JSON, Logprob, Phase, Tokens
 
 
 RESERVED = frozenset({
@@ -75,12 +75,13 @@ class Text(Command):
     """Text of the answer. Text of another ``phase`` is another message.
 
     The texts of this and the next commands are looked at by the machine, which raises ValueError
-    for half a surrogate pair.
+    for half a surrogate pair. ``tokens`` only where the request asked for ids or running counts.
     """
 
     text: str
     logprobs: tuple[Logprob, ...] = ()
     phase: Phase | None = None
+    tokens: Tokens | None = None
 
 
 @immutable
@@ -88,6 +89,7 @@ class Refusal(Command):
     """Text in which the model declines, from engines that mark it."""
 
     text: str
+    tokens: Tokens | None = None
 
 
 @immutable
@@ -95,6 +97,7 @@ class Reasoning(Command):
     """Text of the model's reasoning."""
 
     text: str
+    tokens: Tokens | None = None
 
 
 @immutable
@@ -114,6 +117,7 @@ class CallInput(Command):
     """A piece of the open call's arguments (function) or input (custom)."""
 
     text: str
+    tokens: Tokens | None = None
 
 
 @immutable
@@ -127,7 +131,8 @@ class Finish(Command):
 
     ``stop`` is what stopped it: a stop string, a token id, or None. ``completed_at`` (Unix
     seconds) is shown for a completed response only: for ``length`` and ``content_filter`` the
-    public resource has no such time, and it is not kept.
+    public resource has no such time, and it is not kept. ``ids`` are those that no delta told:
+    closing markers, the end of the sequence.
     """
 
     reason: Literal["stop", "length", "content_filter"] = attrs.field(
@@ -140,6 +145,7 @@ class Finish(Command):
     stop: str | int | None = attrs.field(
         default=None, validator=valid(checks.optional(checks.stop))
     )
+    ids: tuple[int, ...] = attrs.field(default=(), validator=valid(checks.counts))
 
 
 @immutable

@@ -8,11 +8,13 @@ from __future__ import annotations
 
 import itertools
 import operator
+from itertools import chain
 from typing import TYPE_CHECKING, NamedTuple, TypeAlias
 
 from responsory import events as ev
 from responsory.errors import FIRST_ROW, LogError
 from responsory.rows import named
+from responsory.values import Tokens
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Sequence
@@ -101,24 +103,28 @@ def _none_dropped(event: ev.Event, due: int) -> int:
 
 def _units(done: Done) -> int:
     """The most deltas that can add up to it: none is empty."""
-    return len(done.text) + (len(done.logprobs) if isinstance(done, ev.TextDone) else 0)
+    logprobs = done.logprobs if isinstance(done, ev.TextDone) else ()
+    return len(done.text) + len(logprobs) + len(done.ids)
 
 
 def _deltas(done: Done, count: int) -> Iterator[ev.Event]:
     """``count`` deltas, at most its units, that add up to ``done``: one unit each, and the rest in
-    the last."""
+    the last. How many tokens they counted was dropped with them."""
     logprobs = done.logprobs if isinstance(done, ev.TextDone) else ()
-    units: list[tuple[str, tuple[Logprob, ...]]] = [(character, ()) for character in done.text]
-    units += [("", (entry,)) for entry in logprobs]
-    rest = units[count - 1 :]
-    last = ("".join(text for text, _ in rest), tuple(entry for _, own in rest for entry in own))
-    for seq, (text, own) in enumerate([*units[: count - 1], last], done.seq - count):
+    units: list[tuple[str, tuple[Logprob, ...], tuple[int, ...]]]
+    units = [(character, (), ()) for character in done.text]
+    units += [("", (entry,), ()) for entry in logprobs]
+    units += [("", (), (token,)) for token in done.ids]
+    texts, entries, ids = zip(*units[count - 1 :], strict=True)
+    last = ("".join(texts), tuple(chain.from_iterable(entries)), tuple(chain.from_iterable(ids)))
+    for seq, (text, own, told) in enumerate([*units[: count - 1], last], done.seq - count):
+        tokens = Tokens(told, 0) if told else None
         match done:
             case ev.TextDone():
-                yield ev.TextDelta(seq, done.item, done.part, text, own)
+                yield ev.TextDelta(seq, done.item, done.part, text, own, tokens)
             case ev.RefusalDone():
-                yield ev.RefusalDelta(seq, done.item, done.part, text)
+                yield ev.RefusalDelta(seq, done.item, done.part, text, tokens)
             case ev.ReasoningDone():
-                yield ev.ReasoningDelta(seq, done.item, done.part, text)
+                yield ev.ReasoningDelta(seq, done.item, done.part, text, tokens)
             case ev.InputDone():
-                yield ev.InputDelta(seq, done.item, text)
+                yield ev.InputDelta(seq, done.item, text, tokens)

@@ -14,7 +14,16 @@ from responsory.immutable import immutable
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-    from responsory.values import JSON, ItemStatus, ItemType, Logprob, PartType, Phase, Usage
+    from responsory.values import (
+        JSON,
+        ItemStatus,
+        ItemType,
+        Logprob,
+        PartType,
+        Phase,
+        Tokens,
+        Usage,
+    )
 
 
 @immutable
@@ -82,6 +91,7 @@ class TextDelta(Event):
     part: int
     text: str
     logprobs: tuple[Logprob, ...] = ()
+    tokens: Tokens | None = None
 
 
 @immutable
@@ -93,6 +103,7 @@ class TextDone(Event):
     part: int
     text: str
     logprobs: tuple[Logprob, ...] = ()
+    ids: tuple[int, ...] = ()
 
 
 @immutable
@@ -103,6 +114,7 @@ class RefusalDelta(Event):
     item: int
     part: int
     text: str
+    tokens: Tokens | None = None
 
 
 @immutable
@@ -113,6 +125,7 @@ class RefusalDone(Event):
     item: int
     part: int
     text: str
+    ids: tuple[int, ...] = ()
 
 
 @immutable
@@ -123,6 +136,7 @@ class ReasoningDelta(Event):
     item: int
     part: int
     text: str
+    tokens: Tokens | None = None
 
 
 @immutable
@@ -133,6 +147,7 @@ class ReasoningDone(Event):
     item: int
     part: int
     text: str
+    ids: tuple[int, ...] = ()
 
 
 @immutable
@@ -151,6 +166,7 @@ class InputDelta(Event):
     kind: ClassVar[str] = "input_delta"
     item: int
     text: str
+    tokens: Tokens | None = None
 
 
 @immutable
@@ -160,6 +176,7 @@ class InputDone(Event):
     kind: ClassVar[str] = "input_done"
     item: int
     text: str
+    ids: tuple[int, ...] = ()
 
 
 @immutable
@@ -179,6 +196,7 @@ class Completed(Event):
     usage: Usage
     completed_at: int | None = None
     stop: str | int | None = None
+    ids: tuple[int, ...] = ()
 
 
 @immutable
@@ -189,6 +207,7 @@ class Incomplete(Event):
     usage: Usage
     reason: Literal["max_output_tokens", "content_filter"]
     stop: str | int | None = None
+    ids: tuple[int, ...] = ()
 
 
 @immutable

@@ -17,10 +17,21 @@ if TYPE_CHECKING:
 class ExtendedState:
     """``seq``: number of the next event. ``item``: output index of the item opened last, ``part``:
     content index of the part opened last in it; each -1 before the first. ``phase``: of the open
-    message. ``text`` and ``logprobs``: what the open part or call has got so far.
+    message. ``text``, ``logprobs`` and token ``ids``: what the open part or call has got so far.
     ``id``: the tail of the public ids. ``call_ids``: those that the family itself gave to calls."""
 
-    __slots__ = ("call_ids", "id", "item", "logprobs", "part", "phase", "seq", "state", "text")
+    __slots__ = (
+        "call_ids",
+        "id",
+        "ids",
+        "item",
+        "logprobs",
+        "part",
+        "phase",
+        "seq",
+        "state",
+        "text",
+    )
 
     def __init__(self) -> None:
         self.state = State.NEW
@@ -30,6 +41,7 @@ class ExtendedState:
         self.phase: Phase | None = None
         self.text: list[str] = []
         self.logprobs: list[Logprob] = []
+        self.ids: list[int] = []
         self.id = ""
         self.call_ids: set[str] = set()
 
@@ -39,10 +51,12 @@ class ExtendedState:
         other.state, other.seq, other.phase = self.state, self.seq, self.phase
         other.item, other.part = self.item, self.part
         other.text, other.logprobs = self.text.copy(), self.logprobs.copy()
+        other.ids = self.ids.copy()
         other.id, other.call_ids = self.id, self.call_ids.copy()
         return other
 
     def view(self) -> tuple[object, ...]:
         """All of it, as one value to compare."""
         place = (self.id, self.state, self.seq, self.item, self.part, self.phase)
-        return (*place, "".join(self.text), tuple(self.logprobs), frozenset(self.call_ids))
+        sums = ("".join(self.text), tuple(self.logprobs), tuple(self.ids))
+        return (*place, *sums, frozenset(self.call_ids))

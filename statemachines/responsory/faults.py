@@ -85,24 +85,34 @@ def _commands(events: Sequence[ev.Event]) -> Iterator[Callable[[], Command]]:
     yield partial(Start)
     text = first(ev.TextDelta, ev.TextDelta(0, 0, 0, ""))
     for phase in (None, *get_args(Phase)):
-        yield partial(Text, text.text if text.logprobs else text.text or "?", text.logprobs, phase)
-    yield partial(Refusal, first(ev.RefusalDelta, ev.RefusalDelta(0, 0, 0, "")).text or "?")
-    yield partial(Reasoning, first(ev.ReasoningDelta, ev.ReasoningDelta(0, 0, 0, "")).text or "?")
+        own = text.text if text.logprobs else _text(text)
+        yield partial(Text, own, text.logprobs, phase, text.tokens)
+    refusal = first(ev.RefusalDelta, ev.RefusalDelta(0, 0, 0, ""))
+    yield partial(Refusal, _text(refusal), refusal.tokens)
+    reasoning = first(ev.ReasoningDelta, ev.ReasoningDelta(0, 0, 0, ""))
+    yield partial(Reasoning, _text(reasoning), reasoning.tokens)
     item = first(ev.ItemAdded, ev.ItemAdded(0, 0, "function_call"))
     name = item.name or "?"
     yield partial(CallOpened, "function", name, item.call_id)
     yield partial(CallOpened, "custom", name, item.call_id)
-    yield partial(CallInput, first(ev.InputDelta, ev.InputDelta(0, 0, "")).text or "?")
+    given = first(ev.InputDelta, ev.InputDelta(0, 0, ""))
+    yield partial(CallInput, _text(given), given.tokens)
     yield partial(CallClosed)
     whole = first(ev.Completed, ev.Completed(0, NONE))
-    yield partial(Finish, "stop", whole.usage, whole.completed_at, whole.stop)
+    yield partial(Finish, "stop", whole.usage, whole.completed_at, whole.stop, whole.ids)
     cut = first(ev.Incomplete, ev.Incomplete(0, NONE, "max_output_tokens"))
-    yield partial(Finish, "length", cut.usage, None, cut.stop)
-    yield partial(Finish, "content_filter", cut.usage, None, cut.stop)
+    yield partial(Finish, "length", cut.usage, None, cut.stop, cut.ids)
+    yield partial(Finish, "content_filter", cut.usage, None, cut.stop, cut.ids)
     failed = first(ev.Failed, ev.Failed(0, NONE, "", ""))
     told = first(ev.Errored, ev.Errored(0, failed.code, failed.message))
     yield partial(Fail, told.code, told.message, failed.usage)
     yield partial(Cancel, first(ev.Cancelled, ev.Cancelled(0, NONE)).usage)
+
+
+def _text(delta: ev.TextDelta | ev.RefusalDelta | ev.ReasoningDelta | ev.InputDelta) -> str:
+    """Its text, or one that is made up where it tells nothing: no command gives such a delta."""
+    told = delta.tokens is not None and delta.tokens.ids
+    return delta.text if told else delta.text or "?"
 
 
 def _reason(

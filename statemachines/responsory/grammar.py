@@ -70,17 +70,19 @@ def _incomplete(event: ev.Incomplete, _: Phase | None) -> Command:
     reason: Literal["length", "content_filter"] = "content_filter"
     if event.reason == "max_output_tokens":
         reason = "length"
-    return Finish(reason, event.usage, None, event.stop)
+    return Finish(reason, event.usage, None, event.stop, event.ids)
 
 
 CAUSES: Mapping[type[ev.Event], Callable[[Any, Phase | None], Command]] = {
     ev.Created: _created,
     ev.InProgress: lambda *_: Start(),
-    ev.TextDelta: lambda event, phase: Text(event.text, event.logprobs, phase),
-    ev.RefusalDelta: lambda event, _: Refusal(event.text),
-    ev.ReasoningDelta: lambda event, _: Reasoning(event.text),
-    ev.InputDelta: lambda event, _: CallInput(event.text),
-    ev.Completed: lambda event, _: Finish("stop", event.usage, event.completed_at, event.stop),
+    ev.TextDelta: lambda event, phase: Text(event.text, event.logprobs, phase, event.tokens),
+    ev.RefusalDelta: lambda event, _: Refusal(event.text, event.tokens),
+    ev.ReasoningDelta: lambda event, _: Reasoning(event.text, event.tokens),
+    ev.InputDelta: lambda event, _: CallInput(event.text, event.tokens),
+    ev.Completed: lambda event, _: Finish(
+        "stop", event.usage, event.completed_at, event.stop, event.ids
+    ),
     ev.Incomplete: _incomplete,
     ev.Failed: lambda event, _: Fail(event.code, event.message, event.usage),
     ev.Cancelled: lambda event, _: Cancel(event.usage),

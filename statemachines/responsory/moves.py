@@ -51,14 +51,18 @@ def text_delta(m: ExtendedState, event: ev.TextDelta) -> None:
     m.text.append(event.text)
     if event.logprobs:
         m.logprobs.extend(event.logprobs)
+    if event.tokens is not None:
+        m.ids.extend(event.tokens.ids)
 
 
-def delta(m: ExtendedState, event: ev.RefusalDelta | ev.ReasoningDelta) -> None:
+def delta(m: ExtendedState, event: ev.RefusalDelta | ev.ReasoningDelta | ev.InputDelta) -> None:
     m.text.append(event.text)
+    if event.tokens is not None:
+        m.ids.extend(event.tokens.ids)
 
 
 def input_delta(m: ExtendedState, event: ev.InputDelta) -> None:
-    m.text.append(event.text)
+    delta(m, event)
     m.state = State.CALL_INPUT
 
 
@@ -67,6 +71,7 @@ def done(
 ) -> None:
     m.text = []
     m.logprobs = []
+    m.ids = []
 
 
 def item_done(m: ExtendedState, event: ev.ItemDone) -> None:

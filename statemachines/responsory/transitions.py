@@ -4,8 +4,8 @@ A handler is pure: it reads the machine and returns the events of one atomic gro
 go on from ``m.seq``. The *close cascade* is the Done event of the open part, PartDone (calls
 have no part), ItemDone, always in this order.
 
-Text commands that carry nothing, neither text nor logprobs, give no event: an empty delta is never
-sent.
+Text commands that carry nothing, neither text nor logprobs nor token ids, give no event: an empty
+delta is never sent.
 """
 # ruff: noqa: ARG001  # every handler has the same two parameters
 
@@ -13,8 +13,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, get_args
 
-from responsory import checks, ids
 from responsory import events as ev
+from responsory import ids
 from responsory.commands import (
     Accept,
     CallClosed,
@@ -28,8 +28,8 @@ from responsory.commands import (
     Start,
     Text,
 )
-from responsory.errors import shown
 from responsory.events import TextDelta
+from responsory.payloads import check, tells
 from responsory.states import CALLS, EVERY, MESSAGES, OPEN, REASONINGS, TERMINAL, State
 from responsory.table import Table
 from responsory.values import Phase
@@ -54,17 +54,20 @@ CALL_TYPE: dict[str, ItemType] = {"function": "function_call", "custom": "custom
 
 def _close_part(m: ExtendedState) -> list[Event]:
     """The end of the open part, or of the open call's input."""
-    seq, item, part, text = m.seq, m.item, m.part, "".join(m.text)
+    seq, item, part, text, token_ids = m.seq, m.item, m.part, "".join(m.text), tuple(m.ids)
     if m.state is State.MESSAGE_TEXT:
         return [
-            ev.TextDone(seq, item, part, text, tuple(m.logprobs)),
+            ev.TextDone(seq, item, part, text, tuple(m.logprobs), token_ids),
             ev.PartDone(seq + 1, item, part),
         ]
     if m.state is State.MESSAGE_REFUSAL:
-        return [ev.RefusalDone(seq, item, part, text), ev.PartDone(seq + 1, item, part)]
+        return [ev.RefusalDone(seq, item, part, text, token_ids), ev.PartDone(seq + 1, item, part)]
     if m.state is State.REASONING_TEXT:
-        return [ev.ReasoningDone(seq, item, part, text), ev.PartDone(seq + 1, item, part)]
-    return [ev.InputDone(seq, item, text)]
+        return [
+            ev.ReasoningDone(seq, item, part, text, token_ids),
+            ev.PartDone(seq + 1, item, part),
+        ]
+    return [ev.InputDone(seq, item, text, token_ids)]
 
 
 def _close(m: ExtendedState, status: ItemStatus) -> list[Event]:
@@ -96,26 +99,17 @@ def _part(
     group: list[Event], seq: int, item: int, part: int, command: Text | Refusal | Reasoning
 ) -> list[Event]:
     """Append PartAdded and the first delta to ``group``."""
+    text, tokens = command.text, command.tokens
     if isinstance(command, Text):
         group.append(ev.PartAdded(seq, item, part, "output_text"))
-        group.append(ev.TextDelta(seq + 1, item, part, command.text, command.logprobs))
+        group.append(ev.TextDelta(seq + 1, item, part, text, command.logprobs, tokens))
     elif isinstance(command, Refusal):
         group.append(ev.PartAdded(seq, item, part, "refusal"))
-        group.append(ev.RefusalDelta(seq + 1, item, part, command.text))
+        group.append(ev.RefusalDelta(seq + 1, item, part, text, tokens))
     else:
         group.append(ev.PartAdded(seq, item, part, "reasoning_text"))
-        group.append(ev.ReasoningDelta(seq + 1, item, part, command.text))
+        group.append(ev.ReasoningDelta(seq + 1, item, part, text, tokens))
     return group
-
-
-def _check(command: Text | Refusal | Reasoning | CallInput) -> None:
-    """Raises ValueError for what no projection can show, before anything changes."""
-    checks.text(command.text)
-    if not isinstance(command, Text):
-        return
-    # For callers who are not type-checked: a list could still change.
-    if not isinstance(command.logprobs, tuple):  # pyright: ignore[reportUnnecessaryIsInstance]
-        raise ValueError(f"logprobs must be a tuple, not {shown(command.logprobs)}")
 
 
 def _empty_message(m: ExtendedState, status: ItemStatus) -> list[Event]:
@@ -156,62 +150,62 @@ def text_goes_on(m: ExtendedState, command: Text) -> list[Event]:
     phase, text = command.phase, command.text
     if phase is not m.phase and phase != m.phase:  # the first test is the cheap one
         return text_opens_message(m, command)
-    logprobs = command.logprobs
-    if logprobs or not text.isascii():
-        _check(command)
-    elif not text:
+    logprobs, tokens = command.logprobs, command.tokens
+    if logprobs or tokens is not None or not text.isascii():
+        check(command)
+    if not text and not tells(command):
         return []
-    return [TextDelta(m.seq, m.item, m.part, text, logprobs)]
+    return [TextDelta(m.seq, m.item, m.part, text, logprobs, tokens)]
 
 
 @on(IN_REFUSAL, Text)
 def text_opens_part(m: ExtendedState, command: Text) -> list[Event]:
     if command.phase != m.phase:
         return text_opens_message(m, command)
-    _check(command)
-    return _next_part(m, command) if command.text or command.logprobs else []
+    check(command)
+    return _next_part(m, command) if tells(command) else []
 
 
 @on(RUNNING - MESSAGES, Text)
 def text_opens_message(m: ExtendedState, command: Text) -> list[Event]:
-    _check(command)
+    check(command)
     if command.phase not in PHASES:
         raise ValueError(f"no phase is {command.phase!r}")
-    return _next_item(m, command, command.phase) if command.text or command.logprobs else []
+    return _next_item(m, command, command.phase) if tells(command) else []
 
 
 @on(IN_REFUSAL, Refusal)
 def refusal_goes_on(m: ExtendedState, command: Refusal) -> list[Event]:
-    _check(command)
-    if not command.text:
+    check(command)
+    if not tells(command):
         return []
-    return [ev.RefusalDelta(m.seq, m.item, m.part, command.text)]
+    return [ev.RefusalDelta(m.seq, m.item, m.part, command.text, command.tokens)]
 
 
 @on(IN_TEXT, Refusal)
 def refusal_opens_part(m: ExtendedState, command: Refusal) -> list[Event]:
-    _check(command)
-    return _next_part(m, command) if command.text else []
+    check(command)
+    return _next_part(m, command) if tells(command) else []
 
 
 @on(RUNNING - MESSAGES, Refusal)
 def refusal_opens_message(m: ExtendedState, command: Refusal) -> list[Event]:
-    _check(command)
-    return _next_item(m, command, None) if command.text else []
+    check(command)
+    return _next_item(m, command, None) if tells(command) else []
 
 
 @on(REASONINGS, Reasoning)
 def reasoning_goes_on(m: ExtendedState, command: Reasoning) -> list[Event]:
-    _check(command)
-    if not command.text:
+    check(command)
+    if not tells(command):
         return []
-    return [ev.ReasoningDelta(m.seq, m.item, m.part, command.text)]
+    return [ev.ReasoningDelta(m.seq, m.item, m.part, command.text, command.tokens)]
 
 
 @on(RUNNING - REASONINGS, Reasoning)
 def reasoning_opens_item(m: ExtendedState, command: Reasoning) -> list[Event]:
-    _check(command)
-    return _next_item(m, command, None) if command.text else []
+    check(command)
+    return _next_item(m, command, None) if tells(command) else []
 
 
 refuse(EVERY - RUNNING, Text, Refusal, Reasoning)
@@ -233,8 +227,10 @@ def call_opens(m: ExtendedState, command: CallOpened) -> list[Event]:
 
 @on(CALLS, CallInput)
 def call_input(m: ExtendedState, command: CallInput) -> list[Event]:
-    _check(command)
-    return [ev.InputDelta(m.seq, m.item, command.text)] if command.text else []
+    check(command)
+    if not tells(command):
+        return []
+    return [ev.InputDelta(m.seq, m.item, command.text, command.tokens)]
 
 
 @on(CALLS, CallClosed)
@@ -253,12 +249,12 @@ refuse(EVERY - CALLS, CallInput, CallClosed)
 def finish(m: ExtendedState, command: Finish) -> list[Event]:
     status: ItemStatus = "completed" if command.reason == "stop" else "incomplete"
     group = _close(m, status) if m.item >= 0 else _empty_message(m, status)
-    seq, usage, stop = m.seq + len(group), command.usage, command.stop
+    seq, usage, stop, rest = m.seq + len(group), command.usage, command.stop, command.ids
     if command.reason == "stop":
-        return [*group, ev.Completed(seq, usage, command.completed_at, stop)]
+        return [*group, ev.Completed(seq, usage, command.completed_at, stop, rest)]
     if command.reason == "length":
-        return [*group, ev.Incomplete(seq, usage, "max_output_tokens", stop)]
-    return [*group, ev.Incomplete(seq, usage, "content_filter", stop)]
+        return [*group, ev.Incomplete(seq, usage, "max_output_tokens", stop, rest)]
+    return [*group, ev.Incomplete(seq, usage, "content_filter", stop, rest)]
 
 
 @on(QUEUED | RUNNING, Fail)

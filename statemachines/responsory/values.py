@@ -1,4 +1,4 @@
-"""What rides on commands and events: token counts and log probabilities."""
+"""What rides on commands and events: token counts, token ids and log probabilities."""
 
 from __future__ import annotations
 
@@ -6,7 +6,14 @@ from typing import TYPE_CHECKING, Literal, TypeAlias
 
 import attrs
 
-from responsory.checks import count, log_probability, valid
+from responsory.checks import (
+    count,
+    counts,
+    log_probability,
+    optional,
+    optional_log_probability,
+    valid,
+)
 from responsory.immutable import immutable
 
 if TYPE_CHECKING:
@@ -37,21 +44,38 @@ class Usage:
 
 
 @immutable
+class Tokens:
+    """What a delta tells of its tokens, where a request asked for it: the ``ids`` that are told
+    with it and not before, and ``output``, the output tokens of the response so far.
+
+    Ids count in the order in which the model drew them, those of markers and of what is not shown
+    included, so a delta can tell more ids than its own text has tokens, or none.
+    """
+
+    ids: tuple[int, ...] = attrs.field(validator=valid(counts))
+    output: int = attrs.field(validator=valid(count))
+
+
+@immutable
 class TopLogprob:
     """One alternative at a token's place: its text, natural log probability and bytes. What is no
-    finite number is minus infinity."""
+    finite number is minus infinity. ``id`` only where a request asked for tokens as ids."""
 
     token: str
     logprob: float = attrs.field(converter=log_probability)
     data: bytes
+    id: int | None = attrs.field(default=None, validator=valid(optional(count)))
 
 
 @immutable
 class Logprob:
     """One token that was drawn: its text, natural log probability and bytes; ``top`` is best
-    first. A token inside a character has bytes that are no text of their own."""
+    first. A token inside a character has bytes that are no text of their own, and one that is not
+    shown has none. ``logprob`` is None for the first token of an echoed prompt alone: nothing
+    stands before it. ``id`` only where a request asked for tokens as ids."""
 
     token: str
-    logprob: float = attrs.field(converter=log_probability)
+    logprob: float | None = attrs.field(converter=optional_log_probability)
     data: bytes
     top: tuple[TopLogprob, ...] = ()
+    id: int | None = attrs.field(default=None, validator=valid(optional(count)))

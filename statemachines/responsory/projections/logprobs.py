@@ -33,7 +33,10 @@ def _token(value: Logprob | TopLogprob) -> dict[str, Any]:
     return {"token": value.token, "logprob": _finite(value.logprob), "bytes": list(value.data)}
 
 
-def _finite(logprob: float) -> float:
+def _finite(logprob: float | None) -> float | None:
+    """As JSON has it; None is for the first token of an echoed prompt."""
+    if logprob is None:
+        return None
     return logprob if FLOOR < logprob < math.inf else FLOOR
 
 
@@ -47,11 +50,11 @@ def completion_logprobs(logprobs: Iterable[Logprob], offsets: list[int]) -> dict
         "text_offset": offsets,
     }
     for logprob in logprobs:
-        best: dict[str, float] = {}
+        own, best = _finite(logprob.logprob), dict[str, float | None]()
         for top in logprob.top:
             best.setdefault(top.token, _finite(top.logprob))
-        best.setdefault(logprob.token, _finite(logprob.logprob))
+        best.setdefault(logprob.token, own)
         shape["tokens"].append(logprob.token)
-        shape["token_logprobs"].append(_finite(logprob.logprob))
-        shape["top_logprobs"].append(best)
+        shape["token_logprobs"].append(own)
+        shape["top_logprobs"].append(None if own is None else best)
     return shape
