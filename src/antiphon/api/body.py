@@ -15,10 +15,10 @@ from quart import request
 
 from antiphon.api.service import Service
 from antiphon.errors import InvalidRequest, RequestTimeout, UnsupportedMedia
-from antiphon.requests.converter import unknown_fields
+from antiphon.requests.body import Body
 from antiphon.requests.json_body import parse_object
 
-T = TypeVar("T")
+T = TypeVar("T", bound=Body)
 
 SMALL = 32 * 1024
 """Bytes that are parsed on the event loop: well under a millisecond."""
@@ -27,7 +27,9 @@ SMALL = 32 * 1024
 async def read_request(
     service: Service, parse: Callable[[Mapping[str, Any]], T]
 ) -> tuple[T, list[str]]:
-    """The typed request and the paths of the fields it has no place for, sorted.
+    """The typed request and the sorted paths of the fields that change nothing.
+
+    They are unknown, unless the server refuses those, or known and without effect here.
 
     Raises ``UnsupportedMedia``, ``PayloadTooLarge``, ``RequestTimeout``, ``InvalidRequest``.
     """
@@ -41,14 +43,13 @@ async def read_request(
     except TimeoutError:
         raise RequestTimeout("The request body did not arrive in time.") from None
 
-    def work() -> tuple[T, list[str]]:
-        fields = parse_object(body)
-        typed = parse(fields)
-        return typed, sorted(unknown_fields(fields, typed))
+    def work() -> T:
+        return parse(parse_object(body))
 
-    typed, unknown = work() if len(body) <= SMALL else await to_thread.run_sync(work)
-    if unknown and service.strict_requests:
+    typed = work() if len(body) <= SMALL else await to_thread.run_sync(work)
+    if typed.unknown and service.strict_requests:
+        first = min(typed.unknown)
         raise InvalidRequest(
-            f"Unknown parameter: `{unknown[0]}`.", code="unknown_parameter", param=unknown[0]
+            f"Unknown parameter: `{first}`.", code="unknown_parameter", param=first
         )
-    return typed, unknown
+    return typed, sorted([*typed.ignored, *typed.unknown])

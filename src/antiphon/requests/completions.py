@@ -3,34 +3,35 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Annotated, Any
+from typing import Annotated, Any, ClassVar
 
 import attrs
 
 from antiphon.errors import InvalidRequest
 from antiphon.requests.constraints import Between, Only
 from antiphon.requests.converter import structure
-from antiphon.requests.generation import (
-    GenerationRequest,
-    ResponseFormat,
-    check_response_format,
-)
+from antiphon.requests.generation import ChunkedRequest
 from antiphon.requests.refusals import COMPLETIONS, refuse_unsupported
+from antiphon.requests.token_ids import check_token_ids
 
 MAX_SEQUENCES = 4096
 DEFAULT_MAX_TOKENS = 16
 
 
 @attrs.define(kw_only=True)
-class CompletionRequest(GenerationRequest):
+class CompletionRequest(ChunkedRequest):
     """The body of a completions call; ``prompts`` is its prompt in one form."""
 
+    without_effect: ClassVar[frozenset[str]] = frozenset(
+        {"service_tier", "session_id", "prompt_cache_key", "safety_identifier"}
+    )
+
     prompt: str | list[Any]
-    max_tokens: Annotated[int, Between(1)] = DEFAULT_MAX_TOKENS
+    max_tokens: Annotated[int, Between(0)] = DEFAULT_MAX_TOKENS
+    """0 only with ``echo``: the prompt is scored and nothing is generated."""
     n: Annotated[int, Between(1, 128)] = 1
     best_of: Annotated[int, Between(1, 20)] | None = None
-    echo: Annotated[bool, Only(False)] = False
-    response_format: ResponseFormat | None = None
+    echo: bool = False
     logprobs: Annotated[int, Between(0, 20)] | None = None
     add_special_tokens: bool = True
     include_reasoning: Annotated[bool, Only(True)] = True
@@ -48,9 +49,14 @@ def parse_completion(body: Mapping[str, Any]) -> CompletionRequest:
     """The typed request. Raises ``InvalidRequest``."""
     refuse_unsupported(body, COMPLETIONS)
     request = structure(body, CompletionRequest)
-    request.check()
-    check_response_format(request.response_format)
+    request.check(request.max_tokens, "max_tokens")
     _check_prompt(request.prompt)
+    if request.max_tokens == 0 and not request.echo:
+        raise InvalidRequest(
+            "`max_tokens` may be 0 only with `echo`.",
+            code="integer_below_min_value",
+            param="max_tokens",
+        )
     if len(request.prompts) * request.n > MAX_SEQUENCES:
         raise InvalidRequest(
             f"Prompts times `n` may not exceed {MAX_SEQUENCES}.",
@@ -71,36 +77,34 @@ def _check_prompt(prompt: str | list[Any]) -> None:
         return
     if not prompt:
         raise InvalidRequest("Invalid `prompt`: it is empty.", code="empty_array", param="prompt")
-    if type(prompt[0]) is not int and len(prompt) > MAX_SEQUENCES:
+    if type(prompt[0]) is int:
+        check_token_ids(prompt, "prompt")
+        return
+    if len(prompt) > MAX_SEQUENCES:
         raise InvalidRequest(
             f"Invalid `prompt`: more than {MAX_SEQUENCES} prompts.",
             code="array_above_max_length",
             param="prompt",
         )
-    if all(type(item) is int for item in prompt):
-        _check_ids(prompt, "prompt")
-    elif all(type(item) is list for item in prompt):
-        for index, ids in enumerate(prompt):
-            if not ids:
-                raise InvalidRequest(
-                    "Invalid `prompt`: it holds an empty list.",
-                    code="empty_array",
-                    param=f"prompt[{index}]",
-                )
-            _check_ids(ids, f"prompt[{index}]")
-    elif not all(type(item) is str for item in prompt):
-        raise InvalidRequest(
-            "Invalid `prompt`: expected a string, strings, token ids or lists of token ids.",
-            code="invalid_type",
-            param="prompt",
-        )
-
-
-def _check_ids(ids: list[Any], param: str) -> None:
-    for index, token in enumerate(ids):
-        if type(token) is not int or not 0 <= token < 2**32:
+    batch: list[Any] = prompt
+    of_text = type(batch[0]) is str
+    for index, item in enumerate(batch):
+        if type(item) is not (str if of_text else list):
+            raise _not_a_prompt(f"prompt[{index}]")
+        if of_text:
+            continue
+        if not item:
             raise InvalidRequest(
-                f"Invalid `{param}`: not a token id.",
-                code="invalid_type" if type(token) is not int else "invalid_value",
-                param=f"{param}[{index}]",
+                "Invalid `prompt`: it holds an empty list.",
+                code="empty_array",
+                param=f"prompt[{index}]",
             )
+        check_token_ids(item, f"prompt[{index}]")
+
+
+def _not_a_prompt(param: str) -> InvalidRequest:
+    return InvalidRequest(
+        f"Invalid `{param}`: `prompt` is a string, strings, token ids or lists of token ids.",
+        code="invalid_type",
+        param=param,
+    )

@@ -19,17 +19,24 @@ import attrs
 from cattrs.errors import BaseValidationError, ClassValidationError, IterableValidationError
 
 from antiphon.errors import InvalidRequest
+from antiphon.requests.body import Body
 from antiphon.requests.structure_hooks import MISSING, missing, strict_converter
 
-T = TypeVar("T")
+B = TypeVar("B", bound=Body)
 
 _converter = strict_converter()
 
 
-def structure(body: Mapping[str, Any], cls: type[T]) -> T:
-    """``body`` as a ``cls``. Raises ``InvalidRequest`` naming the first field that is wrong."""
+def structure(body: Mapping[str, Any], cls: type[B]) -> B:
+    """``body`` as a ``cls``, which knows the names of the fields that have no place in it.
+
+    Raises ``InvalidRequest`` naming the first field that is wrong.
+    """
     try:
-        return _converter.structure(body, cls)
+        typed = _converter.structure(body, cls)
+        for path in unknown_fields(body, typed):
+            (typed.ignored if path in cls.without_effect else typed.unknown).append(path)
+        return typed
     except BaseValidationError as error:
         leaf, path = _first_leaf(error, "")
     except InvalidRequest as error:
@@ -39,9 +46,11 @@ def structure(body: Mapping[str, Any], cls: type[T]) -> T:
 
 def unknown_fields(body: Mapping[str, Any], value: Any, prefix: str = "") -> Iterator[str]:
     """Paths of the fields in ``body`` that the typed ``value`` made of it has no place for."""
-    known = {field.alias: getattr(value, field.name) for field in attrs.fields(type(value))}
+    known = {f.alias: getattr(value, f.name) for f in attrs.fields(type(value)) if f.init}
     for name, raw in body.items():
         path = f"{prefix}{name}"
+        if raw is None:
+            continue
         if name not in known:
             yield path
         elif isinstance(raw, dict) and attrs.has(type(known[name])):
@@ -71,7 +80,10 @@ def _refusal(leaf: Exception, path: str) -> InvalidRequest:
         return missing(path.removeprefix("."))
     if not isinstance(leaf, InvalidRequest):
         raise leaf  # a bug of ours, not the client's
-    place = (f"{path}.{leaf.param}" if leaf.param else path).removeprefix(".")
+    inner = leaf.param or ""
+    place = (f"{path}.{inner}" if inner[:1] not in ("", "[") else f"{path}{inner}").removeprefix(
+        "."
+    )
     if leaf.code == MISSING:
         return missing(place)
     return InvalidRequest(f"Invalid `{place}`: {leaf.message}", code=leaf.code, param=place)

@@ -7,51 +7,35 @@ from typing import Annotated, Any, Literal
 import attrs
 
 from antiphon.errors import InvalidRequest
+from antiphon.requests.body import Body
 from antiphon.requests.constraints import Above, Between, Length, Only
+from antiphon.requests.structured import (
+    Constraint,
+    ResponseFormat,
+    Source,
+    StructuredOutputs,
+    of_format,
+    of_outputs,
+    of_text,
+    the_one,
+)
+from antiphon.requests.token_ids import TokenIds
 
+INT32 = Between(-(2**31), 2**31 - 1)
 INT64 = Between(-(2**63), 2**63 - 1)
 PENALTY = Between(-2, 2)
 
 Verbosity = Literal["low", "medium", "high"]
 Effort = Literal["none", "minimal", "low", "medium", "high", "xhigh", "max"]
-TokenId = Annotated[int, Between(0, 2**32 - 1)]
 StopString = Annotated[str, Length(1)]
 
 
 @attrs.define(kw_only=True)
-class StreamOptions:
-    """``stream_options``; ``include_usage`` has no meaning on Responses."""
-
-    include_usage: bool = False
-    continuous_usage_stats: Annotated[bool, Only(False)] = False
-    include_obfuscation: Annotated[bool, Only(False)] = False
-
-
-@attrs.define(kw_only=True)
-class ResponseFormat:
-    """``response_format`` of chat and completions: free text is the only one offered."""
-
-    type: Literal["text", "json_object", "json_schema", "structural_tag"]
-    json_schema: dict[str, Any] | None = None
-
-
-def check_response_format(response_format: ResponseFormat | None) -> None:
-    """Raises ``InvalidRequest`` for anything but free text."""
-    if response_format is not None and response_format.type != "text":
-        raise InvalidRequest(
-            "Only `response_format` of type 'text' is supported by this server.",
-            code="unsupported_value",
-            param="response_format.type",
-        )
-
-
-@attrs.define(kw_only=True)
-class GenerationRequest:
+class GenerationRequest(Body):
     """Fields by their OpenAI names, then the extras by their vLLM names."""
 
     model: Annotated[str, Length(1)]
     stream: bool = False
-    stream_options: StreamOptions | None = None
     temperature: Annotated[float, Between(0, 2)] = 1.0
     top_p: Annotated[float, Between(0, 1)] = 1.0
     presence_penalty: Annotated[float, PENALTY] = 0.0
@@ -68,21 +52,29 @@ class GenerationRequest:
     repetition_penalty: Annotated[float, Above(0), Between(None, 2)] = 1.0
     min_tokens: Annotated[int, Between(0, 2**31 - 1)] = 0
     ignore_eos: bool = False
-    stop_token_ids: Annotated[list[TokenId], Length(0, 64)] = attrs.field(factory=list)
-    allowed_token_ids: Annotated[list[Annotated[int, Between(0, 2**32 - 1)]], Length(1)] | None = (
-        None
-    )
+    stop_token_ids: Annotated[list[Any], Length(0, 64), TokenIds()] = attrs.field(factory=list)
+    allowed_token_ids: Annotated[list[Any], Length(1), TokenIds()] | None = None
     include_stop_str_in_output: bool = False
-    skip_special_tokens: Annotated[bool, Only(True)] = True
+    skip_special_tokens: bool = True
     spaces_between_special_tokens: Annotated[bool, Only(True)] = True
-    return_token_ids: Annotated[bool, Only(False)] = False
-    return_tokens_as_token_ids: Annotated[bool, Only(False)] = False
+    return_token_ids: bool = False
+    return_tokens_as_token_ids: bool = False
     return_hidden_states: Annotated[bool, Only(False)] = False
     include_reasoning: bool = True
-    separate_reasoning: Annotated[bool, Only(True)] = True
+    separate_reasoning: bool = True
     stream_reasoning: Annotated[bool, Only(True)] = True
+    priority: Annotated[int, INT32] = 0
+    """Lower is admitted first."""
+    cache_salt: Annotated[str, Length(1, 256)] | None = None
+    structured_outputs: StructuredOutputs | None = None
+    regex: Source | None = None
+    json_schema: Source | None = None
+    ebnf: Source | None = None
     request_id: str | None = None
     rid: str | None = None
+
+    constraint: Constraint | None = attrs.field(default=None, init=False, eq=False)
+    """What the text of the answer must match, whichever parameter said so."""
 
     @property
     def stop_strings(self) -> tuple[str, ...]:
@@ -91,19 +83,12 @@ class GenerationRequest:
             return ()
         return (self.stop,) if isinstance(self.stop, str) else tuple(self.stop)
 
-    @property
-    def wants_usage(self) -> bool:
-        """Whether the stream ends with a chunk of usage."""
-        return self.stream_options is not None and self.stream_options.include_usage
+    def formats(self) -> list[Constraint]:
+        """The constraint of the endpoint's own format parameter, if it has one."""
+        return []
 
-    def check(self) -> None:
-        """What no single field can tell. Raises ``InvalidRequest``."""
-        if self.stream_options is not None and not self.stream:
-            raise InvalidRequest(
-                "`stream_options` is only allowed when `stream` is true.",
-                code="invalid_value",
-                param="stream_options",
-            )
+    def check(self, token_limit: int | None, limit_param: str) -> None:
+        """What no single field can tell, and ``constraint``. Raises ``InvalidRequest``."""
         for name in self.logit_bias:
             if not (name.isascii() and name.isdigit() and len(name) <= 10):
                 raise InvalidRequest(
@@ -111,6 +96,70 @@ class GenerationRequest:
                     code="invalid_value",
                     param=f"logit_bias.{name}",
                 )
+        if token_limit is not None and self.min_tokens > token_limit:
+            raise InvalidRequest(
+                f"`min_tokens` is above `{limit_param}`, which is {token_limit}.",
+                code="integer_above_max_value",
+                param="min_tokens",
+            )
+        found = self.formats()
+        found += of_outputs(self.structured_outputs)
+        if self.regex is not None:
+            found.append(Constraint(kind="regex", text=self.regex, param="regex"))
+        if self.json_schema is not None:
+            found.append(of_text(self.json_schema, "json_schema"))
+        if self.ebnf is not None:
+            found.append(Constraint(kind="grammar", text=self.ebnf, param="ebnf"))
+        self.constraint = the_one(found)
+
+
+@attrs.define(kw_only=True)
+class StreamOptions:
+    """``stream_options`` of chat and completions."""
+
+    include_usage: bool = False
+    continuous_usage_stats: bool = False
+    include_obfuscation: bool = False
+
+
+@attrs.define(kw_only=True)
+class ChunkedRequest(GenerationRequest):
+    """What chat and completions have beyond the rest: streams of chunks."""
+
+    stream_options: StreamOptions | None = None
+    response_format: ResponseFormat | None = None
+
+    @property
+    def wants_usage(self) -> bool:
+        """Whether the stream ends with a chunk of usage."""
+        return self.stream_options is not None and self.stream_options.include_usage
+
+    @property
+    def wants_running_usage(self) -> bool:
+        """Whether every chunk of the stream carries the usage so far."""
+        return self.stream_options is not None and self.stream_options.continuous_usage_stats
+
+    @property
+    def wants_obfuscation(self) -> bool:
+        """Whether deltas of the stream are padded to hide the length of their text."""
+        return self.stream_options is not None and self.stream_options.include_obfuscation
+
+    def formats(self) -> list[Constraint]:
+        return of_format(self.response_format, "response_format")
+
+    def check(self, token_limit: int | None, limit_param: str) -> None:
+        check_stream_options(self.stream, self.stream_options)
+        super().check(token_limit, limit_param)
+
+
+def check_stream_options(stream: bool, options: object) -> None:
+    """Options need a stream. Raises ``InvalidRequest``."""
+    if options is not None and not stream:
+        raise InvalidRequest(
+            "`stream_options` is only allowed when `stream` is true.",
+            code="invalid_value",
+            param="stream_options",
+        )
 
 
 RESERVED_TEMPLATE_NAMES = frozenset(

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Annotated, Any, Literal
 
 import attrs
@@ -84,11 +85,19 @@ class ReasoningText:
 
 
 @attrs.define(kw_only=True)
+class SummaryText:
+    """A summary of earlier reasoning; never shown to the model."""
+
+    type: Literal["summary_text"]
+    text: str
+
+
+@attrs.define(kw_only=True)
 class ReasoningItem:
     """Earlier reasoning of the model."""
 
     type: Literal["reasoning"]
-    summary: list[Any]
+    summary: list[SummaryText]
     content: list[ReasoningText] = attrs.field(factory=list)
     encrypted_content: str | None = None
     id: str | None = None
@@ -125,11 +134,28 @@ def check_items(items: list[InputItem]) -> None:
                     code="unsupported_value",
                     param=f"input[{index}].type",
                 )
-            case ReasoningItem(content=[], encrypted_content=str()):
+            case _:
+                pass
+
+
+def open_reasoning(items: list[InputItem], unseal: Callable[[str], str]) -> None:
+    """Give the reasoning items that have only an envelope the text that is in it.
+
+    ``unseal`` raises ``ValueError`` for an envelope that this server did not make: that becomes
+    ``InvalidRequest`` (``invalid_encrypted_content``). Content in clear wins over an envelope.
+    """
+    for index, item in enumerate(items):
+        if (
+            isinstance(item, ReasoningItem)
+            and not item.content
+            and item.encrypted_content is not None
+        ):
+            try:
+                text = unseal(item.encrypted_content)
+            except ValueError:
                 raise InvalidRequest(
                     "The encrypted reasoning was not made by this server.",
                     code="invalid_encrypted_content",
                     param=f"input[{index}].encrypted_content",
-                )
-            case _:
-                pass
+                ) from None
+            item.content = [ReasoningText(type="reasoning_text", text=text)]

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Annotated, Any, Literal
+from typing import Annotated, Any, ClassVar, Literal
 
 import attrs
 
@@ -14,13 +14,22 @@ from antiphon.requests.generation import (
     Effort,
     GenerationRequest,
     Verbosity,
+    check_stream_options,
     check_template_kwargs,
 )
 from antiphon.requests.input_items import InputItem, check_items
 from antiphon.requests.refusals import RESPONSES, refuse_unsupported
-from antiphon.requests.tools import FunctionTool, ToolChoice, check_tool_choice, check_tool_names
+from antiphon.requests.structured import Constraint, FreeText, TextFormat, of_format
+from antiphon.requests.tool_choice import (
+    ResponseToolChoice,
+    ToolChoice,
+    check_tool_choice,
+    normalised,
+)
+from antiphon.requests.tools import FunctionTool, check_tool_names
 
 LOGPROBS_INCLUDE = "message.output_text.logprobs"
+ENVELOPE_INCLUDE = "reasoning.encrypted_content"
 Include = Literal[
     "message.output_text.logprobs",
     "reasoning.encrypted_content",
@@ -34,17 +43,17 @@ Include = Literal[
 
 
 @attrs.define(kw_only=True)
-class TextFormat:
-    """Free text is the only format offered."""
+class ResponseStreamOptions:
+    """``stream_options``; usage is on every terminal event anyway."""
 
-    type: Literal["text", "json_object", "json_schema"]
+    include_obfuscation: bool = False
 
 
 @attrs.define(kw_only=True)
 class TextOptions:
     """``text``: the format of the answer."""
 
-    format: TextFormat = attrs.field(factory=lambda: TextFormat(type="text"))
+    format: TextFormat = attrs.field(factory=FreeText)
     verbosity: Verbosity | None = None
 
 
@@ -61,13 +70,18 @@ class ReasoningOptions:
 
 @attrs.define(kw_only=True)
 class ResponseRequest(GenerationRequest):
-    """The body of a create call."""
+    """The body of a create call, and of a count of its input tokens."""
+
+    without_effect: ClassVar[frozenset[str]] = frozenset(
+        {"prompt_cache_options", "stream_options.include_usage"}
+    )
 
     input: str | Annotated[list[InputItem], Length(1)]
+    stream_options: ResponseStreamOptions | None = None
     instructions: str | None = None
     max_output_tokens: Annotated[int, Between(1)] | None = None
     tools: Annotated[list[FunctionTool], Length(0, 128)] = attrs.field(factory=list)
-    tool_choice: ToolChoice | dict[str, Any] = "auto"
+    tool_choice: ResponseToolChoice = "auto"
     parallel_tool_calls: bool = True
     text: TextOptions = attrs.field(factory=TextOptions)
     reasoning: ReasoningOptions | None = None
@@ -76,7 +90,7 @@ class ResponseRequest(GenerationRequest):
     previous_response_id: Annotated[str, Pattern(r"resp_.+")] | None = None
     store: bool = True
     background: Annotated[bool, Only(False)] = False
-    truncation: Annotated[Literal["disabled", "auto"], Only("disabled")] = "disabled"
+    truncation: Literal["disabled", "auto"] = "disabled"
     metadata: Annotated[
         dict[str, Annotated[str, Length(0, 512)]],
         Length(0, 16),
@@ -87,7 +101,7 @@ class ResponseRequest(GenerationRequest):
     prompt_cache_retention: str | None = None
     safety_identifier: Annotated[str, Length(0, 128)] | None = None
     chat_template_kwargs: dict[str, Any] = attrs.field(factory=dict)
-    add_special_tokens: Annotated[bool, Only(False)] = False
+    add_special_tokens: bool = False
 
     @property
     def effort(self) -> Effort | None:
@@ -105,22 +119,40 @@ class ResponseRequest(GenerationRequest):
         asked = self.top_logprobs > 0 or LOGPROBS_INCLUDE in self.include
         return self.top_logprobs if asked else None
 
+    @property
+    def choice(self) -> ToolChoice:
+        """``tool_choice`` as one value."""
+        return normalised(self.tool_choice)
+
+    @property
+    def wants_obfuscation(self) -> bool:
+        """Whether deltas of the stream are padded to hide the length of their text."""
+        return self.stream_options is not None and self.stream_options.include_obfuscation
+
+    @property
+    def wants_envelope(self) -> bool:
+        """Whether reasoning items come with ``encrypted_content``."""
+        return ENVELOPE_INCLUDE in self.include
+
+    def formats(self) -> list[Constraint]:
+        return of_format(self.text.format, "text.format")
+
 
 def parse_response(body: Mapping[str, Any]) -> ResponseRequest:
     """The typed request. Raises ``InvalidRequest`` or ``NotFound``."""
     refuse_unsupported(body, RESPONSES)
     request = structure(body, ResponseRequest)
-    request.check()
+    check_stream_options(request.stream, request.stream_options)
+    request.check(request.max_output_tokens, "max_output_tokens")
     if isinstance(request.input, list):
         check_items(request.input)
     elif not request.input:
         raise InvalidRequest("Invalid `input`: it is empty.", code="invalid_value", param="input")
-    if request.text.format.type != "text":
-        raise InvalidRequest(
-            "Only `text.format` of type 'text' is supported by this server.",
-            code="unsupported_value",
-            param="text.format.type",
-        )
+    request.ignored += [
+        f"include[{index}]"
+        for index, value in enumerate(request.include)
+        if value not in (LOGPROBS_INCLUDE, ENVELOPE_INCLUDE)
+    ]
     for key in request.metadata:
         if len(key) > 64:
             raise InvalidRequest(
@@ -137,7 +169,7 @@ def parse_response(body: Mapping[str, Any]) -> ResponseRequest:
     check_template_kwargs(request.chat_template_kwargs)
     names = [tool.name for tool in request.tools]
     check_tool_names(names, "name")
-    check_tool_choice(request.tool_choice, names)
+    check_tool_choice(request.tool_choice, names, constrained=request.constraint is not None)
     return request
 
 
@@ -146,7 +178,7 @@ def resource_tail(request: ResponseRequest) -> dict[str, Any]:
 
     ``store`` says whether the response really is kept; without a store it is false.
     """
-    text: dict[str, Any] = {"format": {"type": request.text.format.type}}
+    text: dict[str, Any] = {"format": _shown(request.text.format)}
     if request.text.verbosity is not None:
         text["verbosity"] = request.text.verbosity
     reasoning = request.reasoning
@@ -154,13 +186,16 @@ def resource_tail(request: ResponseRequest) -> dict[str, Any]:
         "model": request.model,
         "previous_response_id": request.previous_response_id,
         "instructions": request.instructions,
-        "tools": [attrs.asdict(tool) for tool in request.tools],
-        "tool_choice": request.tool_choice,
+        "tools": [attrs.asdict(tool, recurse=False) for tool in request.tools],
+        "tool_choice": _shown(request.tool_choice),
         "parallel_tool_calls": request.parallel_tool_calls,
         "text": text,
         "reasoning": None
         if reasoning is None
-        else {"effort": reasoning.effort, "summary": reasoning.summary},
+        else {
+            "effort": reasoning.effort,
+            "summary": reasoning.summary or reasoning.generate_summary,
+        },
         "truncation": request.truncation,
         "temperature": request.temperature,
         "top_p": request.top_p,
@@ -178,3 +213,8 @@ def resource_tail(request: ResponseRequest) -> dict[str, Any]:
         "prompt_cache_key": request.prompt_cache_key,
         "prompt_cache_retention": request.prompt_cache_retention,
     }
+
+
+def _shown(value: Any) -> Any:
+    """A typed part of the request as the JSON value it came as."""
+    return attrs.asdict(value) if attrs.has(type(value)) else value

@@ -1,9 +1,9 @@
-"""Function tools as Chat (nested) and Responses (flat) declare them, and their choice."""
+"""Function tools as Chat (nested) and Responses (flat) declare them."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Annotated, Any, Literal
+from typing import Annotated, Any
 
 import attrs
 
@@ -12,7 +12,6 @@ from antiphon.requests.constraints import Offered, Pattern
 
 FunctionName = Annotated[str, Pattern(r"[A-Za-z0-9_-]{1,64}")]
 ToolType = Annotated[str, Offered(("function",))]
-ToolChoice = Literal["none", "auto", "required"]
 
 
 @attrs.define(kw_only=True)
@@ -46,6 +45,8 @@ class ChatTool:
 
 def check_tool_names(names: Sequence[str], field: str) -> None:
     """Names are unique; ``field`` is where a tool has its name. Raises ``InvalidRequest``."""
+    if len(set(names)) == len(names):
+        return
     for index, name in enumerate(names):
         if name in names[:index]:
             raise InvalidRequest(
@@ -53,18 +54,3 @@ def check_tool_names(names: Sequence[str], field: str) -> None:
                 code="invalid_value",
                 param=f"tools[{index}].{field}",
             )
-
-
-def check_tool_choice(choice: ToolChoice | dict[str, Any], names: Sequence[str]) -> None:
-    """Only what the model may decide freely, or no tools at all. Raises ``InvalidRequest``."""
-    if choice in ("auto", "none"):
-        return
-    if not names:
-        raise InvalidRequest(
-            "`tool_choice` needs `tools`.", code="invalid_value", param="tool_choice"
-        )
-    raise InvalidRequest(
-        "A forced `tool_choice` is not supported by this server.",
-        code="unsupported_value",
-        param="tool_choice",
-    )

@@ -1,0 +1,118 @@
+"""The messages of a chat: what a client may replay of a conversation."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Annotated, Any, Literal
+
+import attrs
+
+from antiphon.errors import InvalidRequest
+from antiphon.requests.constraints import Length, Offered, Refused
+from antiphon.requests.structure_hooks import MISSING
+
+
+@attrs.define(kw_only=True)
+class TextPart:
+    """A piece of a message's text."""
+
+    type: Literal["text"]
+    text: str
+
+
+@attrs.define(kw_only=True)
+class RefusalPart:
+    """A refusal in the history."""
+
+    type: Literal["refusal"]
+    refusal: str
+
+
+@attrs.define(kw_only=True)
+class CalledFunction:
+    """Name and arguments (JSON text) of an earlier call."""
+
+    name: str
+    arguments: str
+
+
+@attrs.define(kw_only=True)
+class ToolCall:
+    """A call of the history, in an assistant message."""
+
+    type: Annotated[str, Offered(("function",))]
+    id: str
+    function: CalledFunction
+
+
+@attrs.define(kw_only=True)
+class ChatMessage:
+    """One message of the history; which fields matter depends on its role."""
+
+    role: Literal["system", "developer", "user", "assistant", "tool", "function"]
+    content: str | Annotated[list[TextPart | RefusalPart], Length(1)] | None = None
+    name: str | None = None
+    tool_calls: Annotated[list[ToolCall], Length(1)] | None = None
+    tool_call_id: str | None = None
+    refusal: str | None = None
+    reasoning_content: str | None = None
+    reasoning: str | None = None
+    function_call: dict[str, Any] | None = None
+    annotations: list[Any] | None = None
+    """Part of an answer that is replayed; not shown to the model."""
+    audio: Annotated[Any, Refused()] = None
+
+
+def check_messages(messages: list[ChatMessage]) -> None:
+    """What no single field can tell. Raises ``InvalidRequest`` with the message's path."""
+    for index, message in enumerate(messages):
+        try:
+            _check_message(message)
+        except InvalidRequest as error:
+            path = f"messages[{index}].{error.param}"
+            raise InvalidRequest(
+                f"Invalid `{path}`: {error.message}", code=error.code, param=path
+            ) from None
+
+
+def _check_message(message: ChatMessage) -> None:
+    if message.role == "function" or message.function_call is not None:
+        raise InvalidRequest(
+            "Use `tools`, `tool_calls` and the role 'tool'.",
+            code="unsupported_value",
+            param="role" if message.role == "function" else "function_call",
+        )
+    if message.content is None and message.role != "assistant":
+        raise InvalidRequest("It is missing.", code=MISSING, param="content")
+    if message.role == "tool" and message.tool_call_id is None:
+        raise InvalidRequest("It is missing.", code=MISSING, param="tool_call_id")
+    if message.tool_calls and message.role != "assistant":
+        raise InvalidRequest(
+            "Only an assistant message has calls.", code="invalid_value", param="tool_calls"
+        )
+
+
+def generation_prompt(
+    body: Mapping[str, Any], messages: list[ChatMessage], *, asked: bool, continued: bool
+) -> bool:
+    """Whether the prompt ends with the opening of a new message: not if the last is continued.
+
+    ``asked`` is its field, true by default; ``body`` tells whether it was given. Raises
+    ``InvalidRequest`` for both at once, and for a last message that cannot be continued.
+    """
+    if not continued:
+        return asked
+    if body.get("add_generation_prompt"):
+        raise InvalidRequest(
+            "`add_generation_prompt` and `continue_final_message` exclude each other.",
+            code="conflicting_parameters",
+            param="continue_final_message",
+        )
+    last = messages[-1]
+    if last.role != "assistant" or not last.content or last.tool_calls:
+        raise InvalidRequest(
+            "`continue_final_message` needs an assistant text at the end, without calls.",
+            code="invalid_value",
+            param="continue_final_message",
+        )
+    return False
