@@ -168,7 +168,7 @@ def test_families(family: str, text: str) -> None:
 
 def test_every_family_has_its_case() -> None:
     assert set(FORMATS) == {"plain", "think", "think_prefilled", "mistral_think", "kimi_vl",
-                            "gemma4_thought"}  # fmt: skip
+                            "gemma4_thought", "hermes"}  # fmt: skip
 
 
 def test_nothing_is_held_but_what_may_be_markup() -> None:

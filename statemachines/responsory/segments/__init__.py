@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from responsory.segments.formats import FORMATS, PLAIN, Mode, Spec
+from responsory.segments.formats import FORMATS, PLAIN, Mode, Spec, family
 from responsory.segments.machine import Segmenter
 from responsory.segments.pieces import Piece
 from responsory.segments.shown import Segment
 
-__all__ = ["FORMATS", "PLAIN", "Mode", "Piece", "Segment", "Segmenter", "Spec"]
+__all__ = ["FORMATS", "PLAIN", "Mode", "Piece", "Segment", "Segmenter", "Spec", "family"]

@@ -14,7 +14,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from responsory.commands import Reasoning, Text
+from responsory.commands import CallClosed, CallInput, CallOpened, Reasoning, Text
 from responsory.segments.formats import PLAIN, Spec
 from responsory.segments.markup import Region, Scanner, holds_no_markup
 from responsory.segments.pieces import Aligner, Piece, is_whole_token
@@ -31,19 +31,22 @@ if TYPE_CHECKING:
 class Segmenter:
     """One response's raw text, read by the rules of ``spec``.
 
-    ``stop``: a stop string or several, matched in the answer alone, never across a reasoning item;
-    ``include_stop`` leaves the matched one in it. After a hit everything further is ignored, and
-    the engine's request should be aborted. ``reasoning`` False leaves reasoning out of the
-    segments; it counts all the same.
+    ``stop``: a stop string or several, matched in the answer alone, never across a call or a
+    reasoning item; ``include_stop`` leaves the matched one in it. ``reasoning`` False leaves
+    reasoning out of the segments; it counts all the same. ``calls`` False looks for no call: what
+    would open one is text. ``parallel`` False ends with the first call. Once ``ended``, by a stop
+    string or by that, everything further is ignored, and the engine's request should be aborted.
 
-    ``output_tokens`` counts ids, up to and including the token that completes a match; where a
-    piece of several ids does not show their borders (by one logprob per id), all its ids count.
+    ``output_tokens`` counts ids, up to and including the token that completes a match, or the
+    closer of the call that ended it; where a piece of several ids does not show their borders (by
+    one logprob per id), all its ids count.
     ``reasoning_tokens`` are those between the markers (see ``TokenCount``); what is held is not
     counted there before it is certain.
     """
 
     __slots__ = ("_aligner", "_at_a_glance", "_count", "_end", "_glanced", "_logprobs", "_matcher",
-                 "_quiet", "_reasoning", "_scanner", "_starts")  # fmt: skip
+                 "_parallel", "_quiet", "_reasoning", "_scanner", "_starts",
+                 "ended")  # fmt: skip
 
     def __init__(
         self,
@@ -52,17 +55,22 @@ class Segmenter:
         stop: str | Sequence[str] = (),
         include_stop: bool = False,
         reasoning: bool = True,
+        calls: bool = True,
+        parallel: bool = True,
     ) -> None:
         # For callers who are not type-checked: a family's name is what one tries first.
         if not isinstance(spec, Spec):  # pyright: ignore[reportUnnecessaryIsInstance]
             raise TypeError(f"not a Spec: {spec!r}; FORMATS holds those of the known families")
-        self._scanner = Scanner(spec)
+        self._scanner = Scanner(spec if calls else spec.without_calls)
         stops = (stop,) if isinstance(stop, str) else tuple(stop)
         self._matcher = StopMatcher(stops, include=include_stop)
         self._aligner = Aligner()
         self._count = TokenCount()
         self._logprobs = VisibleLogprobs()
         self._reasoning = reasoning
+        self._parallel = parallel
+        self.ended = False
+        """Nothing further is wanted: a stop string was matched, or the only call was closed."""
         self._at_a_glance: Channel | None = None
         """What a piece without logprobs becomes at a glance; None while it must be looked at."""
         self._quiet = False
@@ -107,12 +115,16 @@ class Segmenter:
             return self._pass_piece(piece)
         return self._read(pieces)
 
-    def finish(self) -> list[Segment]:
-        """The segments of what was held: the text has ended."""
+    def finish(self, *, cut: bool = False) -> list[Segment]:
+        """The segments of what was held: the text has ended.
+
+        ``cut``: not by the model (a token limit, a failure, an abort). Then a call without its
+        closer stays open, and what may have become a call is dropped; else it is text.
+        """
         shown = Shown()
-        for region in self._scanner.flush():
+        for region in self._scanner.flush(cut=cut):
             self._show(region, shown)
-        if not self.stop:
+        if not self.ended:
             self._answer(self._matcher.flush(), shown)
         self._logprobs.clear()
         self._count.flush(self._scanner.mode.channel)
@@ -132,6 +144,7 @@ class Segmenter:
             return [Reasoning(piece.text)] if self._reasoning else []
         text = self._matcher.feed(piece.text)
         if self._matcher.hit is not None:
+            self.ended = True
             self._rest()
         return [Text(text, piece.logprobs)] if text else []
 
@@ -152,6 +165,7 @@ class Segmenter:
             self._glanced += len(piece.ids)
             texts.append(matcher.feed(piece.text) if channel is Text else piece.text)
             if matcher.hit is not None:
+                self.ended = True
                 self._rest()
                 break
         text = "".join(texts)
@@ -163,10 +177,7 @@ class Segmenter:
         """See whether the next piece can be read at a glance, and if so as what."""
         mode = self._scanner.mode
         self._quiet = (
-            self._matcher.hit is None
-            and self._scanner.idle
-            and not self._logprobs
-            and not self._count.pending
+            not self.ended and self._scanner.idle and not self._logprobs and not self._count.pending
         )
         glance = self._quiet and not self._matcher.looks
         if mode.channel is Reasoning and not self._reasoning:
@@ -180,7 +191,7 @@ class Segmenter:
             self._glanced = 0
         shown = Shown()
         for piece in pieces:
-            if self.stop is not None:
+            if self.ended:
                 break
             self._take(piece)
             for region in self._scanner.feed(piece.text):
@@ -203,22 +214,36 @@ class Segmenter:
             self._count.add(begin, end, 1)
 
     def _show(self, region: Region, shown: Shown) -> None:
-        matcher = self._matcher
-        if self.stop is None:
-            origin = matcher.end
-            self._logprobs.settle(region, origin)
-            if region.channel is Text:
-                self._answer(matcher.feed(region.text), shown)
-                if matcher.hit is not None:
-                    self._count.cut(region.start + matcher.hit_end - origin)
-            elif region.text and self._reasoning:
-                # What was held of the answer comes before, and ends an item.
-                self._answer(matcher.flush(), shown)
-                shown.add(Reasoning, region.text)
-            self._count.settle(region)
-        else:
-            # After a stop string there is no reasoning to count.
+        if self.ended:
+            # What comes after the end is no reasoning to count.
             self._count.settle(Region(Text, region.start, region.end, ""))
+            return
+        matcher, channel = self._matcher, region.channel
+        origin = matcher.end
+        self._logprobs.settle(region, origin)
+        if channel is Text:
+            self._answer(matcher.feed(region.text), shown)
+            if matcher.hit is not None:
+                self.ended = True
+                self._count.cut(region.start + matcher.hit_end - origin)
+        elif channel is Reasoning and region.text and self._reasoning:
+            # What was held of the answer comes before, and ends an item.
+            self._answer(matcher.flush(), shown)
+            shown.add(Reasoning, region.text)
+        elif channel is CallInput and region.text:
+            shown.add(CallInput, region.text)
+        if region.says is not None:
+            self._border(region.says, region.end, shown)
+        self._count.settle(region)
+
+    def _border(self, says: CallOpened | CallClosed, end: int, shown: Shown) -> None:
+        """A call opens, or closes at ``end``."""
+        if isinstance(says, CallOpened):
+            self._answer(self._matcher.flush(), shown)
+        elif not self._parallel:
+            self.ended = True
+            self._count.cut(end)
+        shown.add_border(says)
 
     def _answer(self, text: str, shown: Shown) -> None:
         if text:

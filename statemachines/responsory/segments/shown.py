@@ -13,7 +13,7 @@ if TYPE_CHECKING:
     from responsory.values import Logprob
 
 Segment: TypeAlias = Text | Refusal | Reasoning | CallOpened | CallInput | CallClosed
-"""The commands that a segmenter may give; the families here give Text and Reasoning."""
+"""The commands that a segmenter may give; the families here give no Refusal."""
 
 
 class Shown:
@@ -34,6 +34,11 @@ class Shown:
         self._text.append(text)
         self._logprobs += logprobs
 
+    def add_border(self, command: CallOpened | CallClosed) -> None:
+        """A call opens or closes."""
+        self._close()
+        self._segments.append(command)
+
     def segments(self) -> list[Segment]:
         self._close()
         return self._segments
@@ -43,4 +48,6 @@ class Shown:
             self._segments.append(Text("".join(self._text), tuple(self._logprobs)))
         elif self._channel is Reasoning:
             self._segments.append(Reasoning("".join(self._text)))
+        elif self._channel is CallInput:
+            self._segments.append(CallInput("".join(self._text)))
         self._channel, self._text, self._logprobs = None, [], []

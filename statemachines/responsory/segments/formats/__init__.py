@@ -2,10 +2,22 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
+from functools import cache
 
+from responsory.segments.formats.envelope import JsonEnvelope
+from responsory.segments.formats.hermes import HERMES, hermes_calls
 from responsory.segments.formats.plain import PLAIN
-from responsory.segments.formats.spec import Mode, Spec
+from responsory.segments.formats.spec import (
+    Call,
+    CallFormat,
+    CallReader,
+    Mode,
+    Part,
+    Spec,
+    Verdict,
+    with_calls,
+)
 from responsory.segments.formats.think import (
     GEMMA4_THOUGHT,
     KIMI_VL,
@@ -15,7 +27,7 @@ from responsory.segments.formats.think import (
     reasoning_between,
 )
 
-FORMATS: Mapping[str, Spec] = {
+REASONING: Mapping[str, Spec] = {
     "plain": PLAIN,
     "think": THINK,
     "think_prefilled": THINK_PREFILLED,
@@ -23,17 +35,51 @@ FORMATS: Mapping[str, Spec] = {
     "kimi_vl": KIMI_VL,
     "gemma4_thought": GEMMA4_THOUGHT,
 }
+"""How reasoning is marked, by the name of the family."""
+
+CALLS: Mapping[str, Callable[[Spec], Spec]] = {"hermes": hermes_calls}
+"""How calls are marked: what adds them to a spec, by the name of the family."""
+
+FORMATS: Mapping[str, Spec] = {**REASONING, "hermes": HERMES}
 """The specs by the name of the family."""
+
+
+@cache
+def family(name: str) -> Spec:
+    """The spec of a family, or of a reasoning family and a call family: ``think+hermes``.
+
+    Raises KeyError with the known names.
+    """
+    spec = FORMATS.get(name)
+    if spec is not None:
+        return spec
+    reasoning, _, calls = name.partition("+")
+    if reasoning not in REASONING or calls not in CALLS:
+        known = ", ".join(sorted(FORMATS))
+        joined = ", ".join(f"+{call}" for call in sorted(CALLS))
+        raise KeyError(f"no family {name!r}; there are {known}, and one of reasoning with {joined}")
+    return CALLS[calls](REASONING[reasoning])
+
 
 __all__ = [
     "FORMATS",
     "GEMMA4_THOUGHT",
+    "HERMES",
     "KIMI_VL",
     "MISTRAL_THINK",
     "PLAIN",
     "THINK",
     "THINK_PREFILLED",
+    "Call",
+    "CallFormat",
+    "CallReader",
+    "JsonEnvelope",
     "Mode",
+    "Part",
     "Spec",
+    "Verdict",
+    "family",
+    "hermes_calls",
     "reasoning_between",
+    "with_calls",
 ]
