@@ -1,12 +1,13 @@
 """Calls of litellm, in a process of its own: it leaves event loops and sockets open.
 
-``litellm_calls.py CALLS``: an object of {address, http2, endpoint, model, options} by name, as JSON.
-Printed is an object of {text, reasoning, calls, ending, tokens, requests} or {error, kinds, requests}
-by the same names. ``requests`` counts what went out; Responses has a client of its own, uncounted.
+``litellm_calls.py CALLS``: {address, http2, endpoint, model, options} by name, as JSON. Printed is
+{text, reasoning, calls, ending, tokens, requests} or {error, kinds, requests} by the same names.
+``requests`` counts what went out; on Responses litellm has a client of its own, uncounted.
 """
 
 from __future__ import annotations
 
+import importlib
 import json
 import os
 import sys
@@ -15,7 +16,7 @@ from typing import Any
 import openai
 
 os.environ["LITELLM_LOCAL_MODEL_COST_MAP"] = "True"  # else it asks the internet for prices
-import litellm
+litellm: Any = importlib.import_module("litellm")
 
 MESSAGES = [{"role": "user", "content": "Hi"}]
 TOLD = sys.stdout
