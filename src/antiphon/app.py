@@ -18,6 +18,7 @@ from antiphon.api import (
     chat,
     completions,
     error_pages,
+    header_limit,
     health,
     metrics,
     models,
@@ -101,6 +102,7 @@ def make_app(service: Service) -> Quart:
     )
     error_pages.install(app, service)
     metrics.install(app, service)
+    header_limit.install(app)
     authentication.install(app, service.api_keys)
     rate_limit.install(app, service)
     for family in (health, metrics, models, completions, chat, responses):

@@ -8,6 +8,7 @@ import json
 from collections.abc import AsyncIterator
 
 import pytest
+from hypercorn.typing import ASGIReceiveCallable, ASGISendCallable, Scope
 from quart import Quart, Response, request
 
 from antiphon.transport.settings import UNREAD_BODY
@@ -257,3 +258,38 @@ async def test_an_early_answer_says_whether_the_connection_is_kept(
         head = await client.until(HEAD_END)
         assert head.startswith(b"HTTP/1.1 400 ")
         assert (b"connection: close" not in head) is kept
+
+
+async def test_headers_that_do_not_end_are_a_431(app: Quart) -> None:
+    async with serving(app) as listener, H1Client.open(listener) as client:
+        await client.send(b"GET /hi/you HTTP/1.1\r\nHost: x\r\nx-long: " + b"x" * 100_000)
+        head, _, body = (await client.rest()).partition(HEAD_END)
+        assert head.startswith(b"HTTP/1.1 431 Request Header Fields Too Large\r\n")
+        assert b"x-request-id: " in head
+        assert json.loads(body)["error"]["code"] == "headers_too_large"
+
+
+@pytest.mark.parametrize("method", ["GET", "HEAD"])
+async def test_an_application_that_does_not_answer_is_an_error_object(method: str) -> None:
+    async def silent(scope: Scope, receive: ASGIReceiveCallable, send: ASGISendCallable) -> None:
+        if scope["type"] == "lifespan":
+            raise NotImplementedError
+
+    async with serving(silent) as listener, H1Client.open(listener) as client:
+        await client.send(get("/").replace(b"GET", method.encode()))
+        head, _, body = (await client.rest()).partition(HEAD_END)
+        assert head.startswith(b"HTTP/1.1 500 Internal Server Error\r\n")
+        assert b"x-request-id: " in head
+        if method == "GET":
+            assert json.loads(body)["error"]["code"] == "internal_error"
+        else:
+            assert body == b""
+
+
+async def test_a_handshake_that_is_none_is_an_error_object(app: Quart) -> None:
+    async with serving(app) as listener, H1Client.open(listener) as client:
+        await client.send(get("/", "Upgrade: websocket", "Connection: Upgrade"))
+        head, _, body = (await client.rest()).partition(HEAD_END)
+        assert head.startswith(b"HTTP/1.1 400 Bad Request\r\n")
+        assert b"x-request-id: " in head
+        assert json.loads(body)["error"]["code"] == "invalid_http"

@@ -14,19 +14,17 @@ from __future__ import annotations
 import asyncio
 import base64
 import binascii
-import json
-import secrets
 from http import HTTPStatus
 from typing import Any
 
 import h11
 from hypercorn.events import Closed, Event, RawData, Updated
-from hypercorn.protocol.events import Body, Data, EndBody, StreamClosed
+from hypercorn.protocol.events import Body, Data, EndBody, Response, StreamClosed
 from hypercorn.protocol.events import Event as StreamEvent
 from hypercorn.protocol.h11 import STREAM_ID, H11Protocol
 from hypercorn.typing import H11SendableEvent
 
-from antiphon.errors import InvalidRequest
+from antiphon.transport.bare_errors import dressed, error_for, head_and_body, is_bare
 from antiphon.transport.settings import READ_AHEAD, UNREAD_BODY
 
 
@@ -39,6 +37,7 @@ class AntiphonH1(H11Protocol):
         self._paused = False
         self._closed = False
         self._may_switch = True
+        self._refused = False
         self._dropped = 0
         self._declared = 0
 
@@ -62,7 +61,13 @@ class AntiphonH1(H11Protocol):
             # A handler that never waits for anything else could not be cancelled.
             await asyncio.sleep(0)
             return
+        if isinstance(event, Response) and is_bare(event):
+            response, event = dressed(event, (b"connection", b"close"))
+            await super().stream_send(response)
+            self._refused = True
         await super().stream_send(event)
+        if isinstance(event, EndBody) and self._refused:
+            await self.send(Closed())  # Hypercorn forgets a handshake that it has refused.
 
     async def _handle_events(self) -> None:
         async with self._handling:
@@ -155,23 +160,9 @@ class AntiphonH1(H11Protocol):
             await super()._check_protocol(event)
 
     async def _send_error_response(self, status_code: int) -> None:
-        error = InvalidRequest(
-            "The request is not valid HTTP.",
-            code="headers_too_large" if status_code == 431 else "invalid_http",
-        )
-        body = json.dumps(error.body(), separators=(",", ":")).encode()
-        await self._send_h11_event(
-            h11.Response(
-                status_code=status_code,
-                headers=[
-                    (b"content-type", b"application/json"),
-                    (b"content-length", b"%d" % len(body)),
-                    (b"connection", b"close"),
-                    (b"x-request-id", secrets.token_hex(16).encode()),
-                    *self.config.response_headers("h11"),
-                ],
-            )
-        )
+        headers, body = head_and_body(error_for(status_code))
+        headers += [(b"connection", b"close"), *self.config.response_headers("h11")]
+        await self._send_h11_event(h11.Response(status_code=status_code, headers=headers))
         await self._send_h11_event(h11.Data(data=body))
         await self._send_h11_event(h11.EndOfMessage())
 

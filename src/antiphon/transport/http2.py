@@ -24,6 +24,7 @@ from hypercorn.protocol.events import (
     Body,
     EndBody,
     Request,
+    Response,
     StreamClosed,
     Trailers,
 )
@@ -32,7 +33,9 @@ from hypercorn.protocol.h2 import H2Protocol
 from hypercorn.protocol.http_stream import HTTPStream
 from hypercorn.utils import filter_pseudo_headers
 
+from antiphon.transport.bare_errors import dressed, is_bare
 from antiphon.transport.send_buffer import SendBuffer
+from antiphon.transport.settings import MAX_DECODED_HEADERS
 
 log = logging.getLogger("antiphon.transport")
 
@@ -65,6 +68,7 @@ class AntiphonH2(H2Protocol):
                 SettingCodes.ENABLE_CONNECT_PROTOCOL: 0,
             },
         )
+        self.connection.decoder.max_header_list_size = MAX_DECODED_HEADERS
         self._buffers: dict[int, SendBuffer] = {}
         self._gone = SendBuffer()
         """Takes the rest of an answer whose stream is gone."""
@@ -158,6 +162,10 @@ class AntiphonH2(H2Protocol):
                 await self._queue(event)
             case StreamClosed():
                 await self._answered(event.stream_id)
+            case Response() if is_bare(event):
+                response, body = dressed(event)
+                await super().stream_send(response)
+                await self._queue(body)
             case _:
                 await super().stream_send(event)
 

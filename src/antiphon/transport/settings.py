@@ -18,6 +18,10 @@ READ_AHEAD = 64 * 1024
 UNREAD_BODY = 64 * 1024 * 1024
 """Bytes of an HTTP/1.1 body that are read and dropped after an early answer, to keep the
 connection for the next request; a longer one costs it, and the answer says so."""
+MAX_HEADER_BYTES = 32 * 1024
+"""Of a header block, as HTTP/2 clients are told; what is above is refused by the application …"""
+MAX_DECODED_HEADERS = 1024 * 1024
+"""… up to this size, above which it costs an HTTP/2 client its connection."""
 IDLE_S = 75.0
 HANDSHAKE_S = 10.0
 
@@ -27,7 +31,8 @@ class HostConfig(Config):
 
     accesslog = None
     errorlog = logging.getLogger("antiphon.transport")
-    h11_max_incomplete_size = 32 * 1024
+    h11_max_incomplete_size = MAX_HEADER_BYTES
+    h2_max_header_list_size = MAX_HEADER_BYTES
     h2_max_concurrent_streams = MAX_CONCURRENT_STREAMS
     keep_alive_max_requests = sys.maxsize
     keep_alive_timeout = IDLE_S

@@ -1,0 +1,34 @@
+"""Header blocks above the limit: refused here where they could be read, by the host where not."""
+
+from __future__ import annotations
+
+from quart import Quart, request, websocket
+from werkzeug.datastructures import Headers
+
+from antiphon.errors import HeadersTooLarge
+
+MAX_BYTES = 32 * 1024
+"""Of all names and values, each with the four bytes that HTTP/1.1 puts around them."""
+MAX_FIELDS = 100
+AROUND = 4
+
+
+def install(app: Quart) -> None:
+    """Look at the headers before anything else does."""
+
+    @app.before_request
+    async def check_request() -> None:
+        check(request.headers)
+
+    @app.before_websocket
+    async def check_handshake() -> None:
+        check(websocket.headers)
+
+
+def check(headers: Headers) -> None:
+    """Raises ``HeadersTooLarge``."""
+    size = sum(len(name) + len(value) + AROUND for name, value in headers)
+    if size > MAX_BYTES or len(headers) > MAX_FIELDS:
+        raise HeadersTooLarge(
+            f"The header block is above {MAX_BYTES} bytes or {MAX_FIELDS} fields."
+        )
