@@ -16,8 +16,9 @@ from typing import TYPE_CHECKING
 
 from responsory.commands import CallClosed, CallInput, CallOpened, Reasoning, Text
 from responsory.segments.formats import PLAIN, Spec
-from responsory.segments.markup import Region, Scanner, holds_no_markup
+from responsory.segments.markup import Scanner, holds_no_markup
 from responsory.segments.pieces import Aligner, Piece, is_whole_token
+from responsory.segments.regions import Region
 from responsory.segments.shown import Segment, Shown
 from responsory.segments.stops import StopMatcher
 from responsory.segments.tokens import TokenCount, VisibleLogprobs

@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterable
 
     from responsory.segments.formats.spec import Channel
-    from responsory.segments.markup import Region
+    from responsory.segments.regions import Region
     from responsory.values import Logprob
 
 
