@@ -8,6 +8,7 @@ from typing import Any
 
 import torch
 
+from antiphon.engines.port import StepFrame
 from antiphon.engines.torch import TorchEngine
 from antiphon.engines.torch.batch import attention_groups, build_batch
 from antiphon.engines.torch.inbox import Inbox
@@ -55,6 +56,12 @@ def engine_logits(engine: EngineLoop, ids: Sequence[int], chunks: Sequence[int])
         sequence.cached += count
     result: Array = torch.cat(rows).double().numpy()
     return result
+
+
+async def no_frames() -> AsyncIterator[StepFrame]:
+    """For a watch that is given its frames one by one."""
+    for frame in list[StepFrame]():
+        yield frame
 
 
 @asynccontextmanager

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterator, Callable, Sequence
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import attrs
@@ -16,6 +16,7 @@ from antiphon.engines.torch.loop import EngineLoop
 from antiphon.engines.torch.pages import PAGE_SIZE, PagePool
 from antiphon.engines.torch.scheduler import Chunk, Scheduler
 from engines.frame_watch import FrameWatch
+from engines.torch.harness import no_frames
 from engines.torch.requests import a_request
 
 PAGES = 32
@@ -66,12 +67,6 @@ def a_stage(runner: CountingRunner, emit: Callable[[StepFrame], None] | None = N
     return Stage(EngineLoop(info, scheduler, runner, Inbox(), emit or watch.read), watch)
 
 
-async def no_frames() -> AsyncIterator[StepFrame]:
-    """The loop's frames are given to the watch one by one."""
-    for frame in list[StepFrame]():
-        yield frame
-
-
 def ends(stage: Stage) -> dict[int, tuple[Finish, str | None]]:
     return {
         key: (story.finish, None if story.error is None else story.error.code)
@@ -88,6 +83,30 @@ def test_a_loop_that_nothing_disturbs() -> None:
     stage.run()
     assert ends(stage) == {1: (Finish.LENGTH, None), 2: (Finish.LENGTH, None)}
     assert stage.watch[1].tokens == [7, 7, 7]
+
+
+def test_the_frame_of_an_abort_counts_who_came_in_for_it() -> None:
+    """Its successor may read a long prompt before any other frame is made."""
+    stage = a_stage(CountingRunner())
+    stage.submit(*(a_request(key) for key in range(6)))
+    stage.loop.turn()
+    stage.loop.inbox.put(Abort((1,)))
+    stage.loop.turn()
+    counts = [
+        (frame.gauges.running, frame.gauges.waiting)
+        for frame in stage.watch.log
+        if Finish.ABORT in frame.finish
+    ]
+    assert counts == [(4, 1)]
+
+
+def test_the_frame_of_an_end_counts_who_comes_next() -> None:
+    stage = a_stage(CountingRunner())
+    stage.submit(*(a_request(key, max_tokens=1 if key == 0 else 9) for key in range(6)))
+    stage.loop.turn()
+    last = stage.watch.log[-1]
+    assert list(last.finish) == [Finish.LENGTH, Finish.NONE, Finish.NONE, Finish.NONE]
+    assert (last.gauges.running, last.gauges.waiting) == (4, 1)
 
 
 def test_a_failure_after_the_step_was_booked_leaves_nobody_out(
