@@ -77,21 +77,23 @@ def _check_prompt(prompt: str | list[Any]) -> None:
         return
     if not prompt:
         raise InvalidRequest("Invalid `prompt`: it is empty.", code="empty_array", param="prompt")
-    if type(prompt[0]) is int:
-        check_token_ids(prompt, "prompt")
+    batch: list[Any] = prompt
+    if type(batch[0]) is int:
+        check_token_ids(batch, "prompt")
         return
-    if len(prompt) > MAX_SEQUENCES:
+    if len(batch) > MAX_SEQUENCES:
         raise InvalidRequest(
             f"Invalid `prompt`: more than {MAX_SEQUENCES} prompts.",
             code="array_above_max_length",
             param="prompt",
         )
-    batch: list[Any] = prompt
-    of_text = type(batch[0]) is str
+    kind = type(batch[0])
+    if kind is not str and kind is not list:
+        raise _not_a_prompt("prompt[0]")
     for index, item in enumerate(batch):
-        if type(item) is not (str if of_text else list):
+        if type(item) is not kind:
             raise _not_a_prompt(f"prompt[{index}]")
-        if of_text:
+        if isinstance(item, str):
             continue
         if not item:
             raise InvalidRequest(

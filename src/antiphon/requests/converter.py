@@ -4,10 +4,10 @@
   integer.
 * ``null`` for a field that has a default means absent.
 * ``Annotated[..., constraint]`` is checked after the type.
-* Unions are told apart by the JSON type, and unions of classes by a ``Literal`` field.
+* Unions are told apart by the JSON type, and unions of classes by their field ``type``.
 * The first violation is raised as one ``InvalidRequest`` whose ``param`` is the JSON path.
 
-Fields no class knows are not an error here: ``unknown_fields`` lists them.
+Fields no class knows are not an error here: the typed body lists them.
 """
 
 from __future__ import annotations
@@ -20,11 +20,14 @@ from cattrs.errors import BaseValidationError, ClassValidationError, IterableVal
 
 from antiphon.errors import InvalidRequest
 from antiphon.requests.body import Body
-from antiphon.requests.structure_hooks import MISSING, missing, strict_converter
+from antiphon.requests.class_hook import strangers
+from antiphon.requests.faults import at, missing
+from antiphon.requests.structure_hooks import strict_converter
 
 B = TypeVar("B", bound=Body)
 
-_converter = strict_converter()
+_fast = strict_converter(detailed=False)
+_detailed = strict_converter(detailed=True)
 
 
 def structure(body: Mapping[str, Any], cls: type[B]) -> B:
@@ -32,33 +35,63 @@ def structure(body: Mapping[str, Any], cls: type[B]) -> B:
 
     Raises ``InvalidRequest`` naming the first field that is wrong.
     """
+    seen: list[dict[str, Any]] = []
+    token = strangers.set(seen)
     try:
-        typed = _converter.structure(body, cls)
+        typed = _fast.structure(body, cls)
+    except (InvalidRequest, KeyError):
+        typed = explain(body, cls)
+    finally:
+        strangers.reset(token)
+    if seen:
         for path in unknown_fields(body, typed):
             (typed.ignored if path in cls.without_effect else typed.unknown).append(path)
-        return typed
+    return typed
+
+
+def explain(body: Mapping[str, Any], cls: type[B]) -> B:
+    """The same, slower, and able to say which field is wrong."""
+    try:
+        return _detailed.structure(body, cls)
     except BaseValidationError as error:
         leaf, path = _first_leaf(error, "")
     except InvalidRequest as error:
         leaf, path = error, ""
-    raise _refusal(leaf, path)
+    raise _refusal(leaf, path.removeprefix("."))
 
 
 def unknown_fields(body: Mapping[str, Any], value: Any, prefix: str = "") -> Iterator[str]:
     """Paths of the fields in ``body`` that the typed ``value`` made of it has no place for."""
-    known = {f.alias: getattr(value, f.name) for f in attrs.fields(type(value)) if f.init}
-    for name, raw in body.items():
-        path = f"{prefix}{name}"
+    names = _names(type(value))
+    for alias, raw in body.items():
         if raw is None:
             continue
-        if name not in known:
+        path = f"{prefix}{alias}"
+        if alias not in names:
             yield path
-        elif isinstance(raw, dict) and attrs.has(type(known[name])):
-            yield from unknown_fields(raw, known[name], f"{path}.")
-        elif isinstance(raw, list) and isinstance(known[name], list):
-            for index, (item, typed) in enumerate(zip(raw, known[name], strict=True)):
-                if isinstance(item, dict) and attrs.has(type(typed)):
-                    yield from unknown_fields(item, typed, f"{path}[{index}].")
+        elif isinstance(raw, dict | list):
+            typed = getattr(value, names[alias])
+            pairs = (
+                [(raw, typed, f"{path}.")]
+                if isinstance(raw, dict)
+                else [
+                    (item, inner, f"{path}[{index}].")
+                    for index, (item, inner) in enumerate(zip(raw, typed, strict=True))
+                ]
+            )
+            for item, inner, place in pairs:
+                if isinstance(item, dict) and attrs.has(type(inner)):
+                    yield from unknown_fields(item, inner, place)
+
+
+_known: dict[type, Mapping[str, str]] = {}
+
+
+def _names(cls: type[Any]) -> Mapping[str, str]:
+    """The name in JSON of each field of a class, and its name in Python."""
+    if cls not in _known:
+        _known[cls] = {field.alias: field.name for field in attrs.fields(cls) if field.init}
+    return _known[cls]
 
 
 def _first_leaf(error: Exception, path: str) -> tuple[Exception, str]:
@@ -77,13 +110,7 @@ def _first_leaf(error: Exception, path: str) -> tuple[Exception, str]:
 
 def _refusal(leaf: Exception, path: str) -> InvalidRequest:
     if isinstance(leaf, KeyError):  # what cattrs raises for an absent field
-        return missing(path.removeprefix("."))
+        return missing(path)
     if not isinstance(leaf, InvalidRequest):
         raise leaf  # a bug of ours, not the client's
-    inner = leaf.param or ""
-    place = (f"{path}.{inner}" if inner[:1] not in ("", "[") else f"{path}{inner}").removeprefix(
-        "."
-    )
-    if leaf.code == MISSING:
-        return missing(place)
-    return InvalidRequest(f"Invalid `{place}`: {leaf.message}", code=leaf.code, param=place)
+    return at(path, leaf)

@@ -9,6 +9,8 @@ from __future__ import annotations
 
 import json
 import math
+import re
+from itertools import accumulate
 from typing import Any, NoReturn
 
 from antiphon.errors import InvalidRequest
@@ -19,11 +21,9 @@ MAX_DEPTH = 200
 def parse_object(body: bytes) -> dict[str, Any]:
     """The JSON object in ``body``. Raises ``InvalidRequest`` (code ``invalid_json``)."""
     try:
-        text = body.decode("utf-8")
+        value = _decoder.decode(body.decode("utf-8"))
     except UnicodeDecodeError:
         raise _invalid("The request body is not valid UTF-8.") from None
-    try:
-        value = json.loads(text, parse_constant=_refuse_constant, parse_float=_finite)
     except json.JSONDecodeError as error:
         raise _invalid(
             f"The request body is not valid JSON: {error.msg} "
@@ -35,29 +35,41 @@ def parse_object(body: bytes) -> dict[str, Any]:
         raise _invalid(f"The request body holds a number out of range: {error}.") from None
     if not isinstance(value, dict):
         raise _invalid("The request body must be a JSON object.")
-    _check(value)
+    _check_depth(body)
+    _check_surrogates(body)
     return value
 
 
-def _check(root: Any) -> None:
-    """Depth and surrogates, without recursion."""
-    level, depth = [root], 1
-    while level:
-        if depth > MAX_DEPTH:
-            raise _too_deep()
-        below: list[Any] = []
-        for value in level:
-            if isinstance(value, dict):
-                below.extend(value)
-                below.extend(value.values())
-            elif isinstance(value, list):
-                below.extend(value)
-            elif isinstance(value, str) and not value.isascii():
-                try:
-                    value.encode()
-                except UnicodeEncodeError:
-                    raise _invalid("The request body holds a lone surrogate.") from None
-        level, depth = below, depth + 1
+_NO_BRACKETS = bytes(set(range(256)) - set(b"[]{}"))
+_STEP = {ord("["): 1, ord("{"): 1, ord("]"): -1, ord("}"): -1}
+
+
+def _check_depth(body: bytes) -> None:
+    """Of bytes that are JSON: its brackets, without those in strings, as a walk up and down."""
+    brackets = body.translate(None, _NO_BRACKETS)
+    if brackets.count(b"[") + brackets.count(b"{") <= MAX_DEPTH:
+        return
+    if b"\\" in body:
+        body = body.replace(rb"\\", b"").replace(rb"\"", b"")
+    brackets = b"".join(body.split(b'"')[::2]).translate(None, _NO_BRACKETS)
+    if max(accumulate(map(_STEP.__getitem__, brackets))) > MAX_DEPTH:
+        raise _too_deep()
+
+
+_LONE = re.compile(
+    rb"\\u[dD][89abAB]..(?!\\u[dD][c-fC-F])"
+    rb"|(?<!\\u[dD][89abAB]..)\\u[dD][c-fC-F]"
+)
+"""The escape of one half of a surrogate pair, the other half not being its neighbour."""
+
+
+def _check_surrogates(body: bytes) -> None:
+    """Of bytes that are UTF-8 and JSON: a lone surrogate can only be an escape there."""
+    if b"\\" not in body or (rb"\ud" not in body and rb"\uD" not in body):
+        return
+    # An escaped backslash is no beginning of another escape, but it does part two of them.
+    if _LONE.search(body.replace(rb"\\", b"--")):
+        raise _invalid("The request body holds a lone surrogate.")
 
 
 def _finite(text: str) -> float:
@@ -69,6 +81,9 @@ def _finite(text: str) -> float:
 
 def _refuse_constant(name: str) -> NoReturn:
     raise _invalid(f"The request body is not valid JSON: {name} is no JSON value.")
+
+
+_decoder = json.JSONDecoder(parse_constant=_refuse_constant, parse_float=_finite)
 
 
 def _too_deep() -> InvalidRequest:

@@ -9,7 +9,7 @@ import attrs
 
 from antiphon.errors import InvalidRequest
 from antiphon.requests.constraints import Length, Offered, Refused
-from antiphon.requests.structure_hooks import MISSING
+from antiphon.requests.faults import MISSING, at
 
 
 @attrs.define(kw_only=True)
@@ -69,10 +69,7 @@ def check_messages(messages: list[ChatMessage]) -> None:
         try:
             _check_message(message)
         except InvalidRequest as error:
-            path = f"messages[{index}].{error.param}"
-            raise InvalidRequest(
-                f"Invalid `{path}`: {error.message}", code=error.code, param=path
-            ) from None
+            raise at(f"messages[{index}]", error) from None
 
 
 def _check_message(message: ChatMessage) -> None:

@@ -1,0 +1,43 @@
+"""Objects of a known class: nulls mean absent, and fields without a place are noticed."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from contextvars import ContextVar
+from typing import Any
+
+import attrs
+from cattrs import Converter
+from cattrs.gen import make_dict_structure_fn
+
+from antiphon.requests.faults import invalid_type
+
+strangers: ContextVar[list[dict[str, Any]]] = ContextVar("strangers")
+"""The objects of the body at hand that have fields without a place in their class.
+
+Hardly any body has one, so that looking for their paths can wait until one is seen.
+"""
+
+
+def class_hook(cls: Any, converter: Converter) -> Callable[[Any, Any], Any]:
+    """The hook of an attrs class."""
+    inner = make_dict_structure_fn(
+        cls,
+        converter,
+        _cattrs_use_alias=True,
+        _cattrs_detailed_validation=converter.detailed_validation,
+    )
+    fields = [field for field in attrs.fields(cls) if field.init]
+    known = frozenset(field.alias for field in fields)
+    required = frozenset(field.alias for field in fields if field.default is attrs.NOTHING)
+
+    def hook(value: Any, kind: Any) -> Any:
+        if type(value) is not dict:
+            raise invalid_type(value, dict)
+        if None in value.values():
+            value = {k: v for k, v in value.items() if v is not None or k in required}
+        if not known.issuperset(value):
+            strangers.get().append(value)
+        return inner(value, kind)
+
+    return hook

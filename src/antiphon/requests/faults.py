@@ -1,0 +1,41 @@
+"""The refusals that more than one check makes."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+from antiphon.errors import InvalidRequest
+
+MISSING = "missing_required_parameter"
+
+JSON_NAMES: Mapping[type, str] = {
+    str: "a string",
+    bool: "a boolean",
+    int: "an integer",
+    float: "a number",
+    list: "an array",
+    dict: "an object",
+    type(None): "null",
+}
+
+
+def invalid_type(value: Any, *expected: type) -> InvalidRequest:
+    """The refusal of a value of the wrong JSON type."""
+    names = " or ".join(JSON_NAMES[kind] for kind in expected)
+    found = JSON_NAMES.get(type(value), "something else")
+    return InvalidRequest(f"Expected {names}, got {found}.", code="invalid_type")
+
+
+def missing(param: str) -> InvalidRequest:
+    """The refusal of a body that lacks a required field."""
+    return InvalidRequest(f"Missing required parameter: `{param}`.", code=MISSING, param=param)
+
+
+def at(path: str, error: InvalidRequest) -> InvalidRequest:
+    """``error`` as it reads when its param is relative to ``path``; either may be empty."""
+    inner = error.param or ""
+    place = f"{path}{inner}" if not path or not inner or inner[0] == "[" else f"{path}.{inner}"
+    if error.code == MISSING:
+        return missing(place)
+    return InvalidRequest(f"Invalid `{place}`: {error.message}", code=error.code, param=place)

@@ -1,0 +1,85 @@
+"""Unions: told apart by the JSON type, and classes by what their field ``type`` says."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Annotated, Any, Literal, get_args, get_origin, get_type_hints
+
+import attrs
+from cattrs import Converter
+
+from antiphon.errors import InvalidRequest
+from antiphon.requests.faults import invalid_type, missing
+
+Hook = Callable[[Any, Any], Any]
+Target = tuple[Hook, Any]
+
+TAG = "type"
+
+
+def union_hook(kind: Any, converter: Converter) -> Hook:
+    """The hook of a union of JSON types, of which several may be classes."""
+    members = [member for member in get_args(kind) if member is not type(None)]
+    classes = [member for member in members if attrs.has(member)]
+    if len(classes) == len(get_args(kind)):
+        return _tagged_hook(classes, converter)
+    targets: dict[type, Target] = {}
+    for member in members:
+        targets.setdefault(_json_type(member), (converter.get_structure_hook(member), member))
+    if len(classes) > 1:
+        targets[dict] = (_tagged_hook(classes, converter), kind)
+    expected = tuple(targets)
+    if float in targets:
+        targets.setdefault(int, targets[float])
+    if len(members) < len(get_args(kind)):
+        targets[type(None)] = (lambda value, _: value, kind)
+
+    def hook(value: Any, _: Any) -> Any:
+        target = targets.get(type(value))
+        if target is None:
+            raise invalid_type(value, *expected)
+        return target[0](value, target[1])
+
+    return hook
+
+
+def _tagged_hook(classes: list[Any], converter: Converter) -> Hook:
+    """By the tag; a class whose tag has a default takes the objects without one."""
+    by_tag: dict[str | None, Target] = {}
+    for cls in classes:
+        target = (converter.get_structure_hook(cls), cls)
+        by_tag.update(dict.fromkeys(get_args(get_type_hints(cls)[TAG]), target))
+        if attrs.fields_dict(cls)[TAG].default is not attrs.NOTHING:
+            by_tag[None] = target
+
+    def hook(value: Any, _: Any) -> Any:
+        if type(value) is not dict:
+            raise invalid_type(value, dict)
+        tag = value.get(TAG)
+        if tag.__class__ is not str and tag is not None:
+            error = invalid_type(tag, str)
+            raise InvalidRequest(error.message, code=error.code, param=TAG)
+        target = by_tag.get(tag)
+        if target is not None:
+            return target[0](value, target[1])
+        if tag is None:
+            raise missing(TAG)
+        allowed = ", ".join(f"'{name}'" for name in by_tag if name is not None)
+        raise InvalidRequest(
+            f"'{tag}' is not supported here; supported are {allowed}.",
+            code="unsupported_value",
+            param=TAG,
+        )
+
+    return hook
+
+
+def _json_type(kind: Any) -> type:
+    """The Python type that json.loads gives for values of ``kind``."""
+    kind = get_args(kind)[0] if get_origin(kind) is Annotated else kind
+    origin = get_origin(kind)
+    if origin is Literal:
+        return str
+    if origin in (list, dict):
+        return list if origin is list else dict
+    return dict if attrs.has(kind) else kind
