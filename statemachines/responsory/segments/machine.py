@@ -21,12 +21,14 @@ from responsory.segments.pieces import Aligner, Piece, is_whole_token
 from responsory.segments.regions import Region
 from responsory.segments.shown import Segment, Shown
 from responsory.segments.stops import StopMatcher
+from responsory.segments.token_ids import TokenIds
 from responsory.segments.tokens import TokenCount, VisibleLogprobs
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from responsory.segments.formats.spec import Channel
+    from responsory.values import Tokens
 
 
 class Segmenter:
@@ -41,13 +43,17 @@ class Segmenter:
     ``output_tokens`` counts ids, up to and including the token that completes a match, or the
     closer of the call that ended it; where a piece of several ids does not show their borders (by
     one logprob per id), all its ids count.
+    ``tokens`` True makes text, reasoning and arguments tell the ids of their tokens and the tokens
+    so far (see ``TokenIds``); a stop string cuts ids where it cuts text, so a token keeps its id if
+    any of its text stands before the match. ``rest``, after ``finish``, holds what no segment told.
+
     ``reasoning_tokens`` are those between the markers (see ``TokenCount``); what is held is not
     counted there before it is certain.
     """
 
-    __slots__ = ("_aligner", "_at_a_glance", "_count", "_end", "_glanced", "_logprobs", "_matcher",
-                 "_parallel", "_quiet", "_reasoning", "_scanner", "_starts",
-                 "ended")  # fmt: skip
+    __slots__ = ("_aligner", "_at_a_glance", "_count", "_end", "_glanced", "_ids", "_logprobs",
+                 "_matcher", "_parallel", "_quiet", "_reasoning", "_scanner", "_starts", "ended",
+                 "rest")  # fmt: skip
 
     def __init__(
         self,
@@ -58,6 +64,7 @@ class Segmenter:
         reasoning: bool = True,
         calls: bool = True,
         parallel: bool = True,
+        tokens: bool = False,
     ) -> None:
         # For callers who are not type-checked: a family's name is what one tries first.
         if not isinstance(spec, Spec):  # pyright: ignore[reportUnnecessaryIsInstance]
@@ -68,10 +75,13 @@ class Segmenter:
         self._aligner = Aligner()
         self._count = TokenCount()
         self._logprobs = VisibleLogprobs()
+        self._ids = TokenIds() if tokens else None
         self._reasoning = reasoning
         self._parallel = parallel
         self.ended = False
         """Nothing further is wanted: a stop string was matched, or the only call was closed."""
+        self.rest: tuple[int, ...] = ()
+        """The ids that no segment told; known after ``finish``."""
         self._at_a_glance: Channel | None = None
         """What a piece without logprobs becomes at a glance; None while it must be looked at."""
         self._quiet = False
@@ -129,6 +139,8 @@ class Segmenter:
             self._answer(self._matcher.flush(), shown)
         self._logprobs.clear()
         self._count.flush(self._scanner.mode.channel)
+        if self._ids is not None:
+            self.rest = self._ids.rest()
         return shown.segments()
 
     def _is_clean_piece(self, piece: Piece) -> bool:
@@ -203,16 +215,17 @@ class Segmenter:
     def _take(self, piece: Piece) -> None:
         """Note where the piece's tokens begin and end."""
         start, self._end = self._end, self._end + len(piece.text)
-        if not piece.logprobs:
-            self._count.add(start, self._end, len(piece.ids))
-            return
-        extents = self._aligner.extents(piece, start)
+        extents = self._aligner.extents(piece, start) if piece.logprobs else ()
         self._logprobs.add(extents)
         if len(extents) != len(piece.ids):
             self._count.add(start, self._end, len(piece.ids))
+            if self._ids is not None:
+                self._ids.add(start, piece.ids)
             return
-        for begin, end, _ in extents:
+        for token, (begin, end, _) in zip(piece.ids, extents, strict=True):
             self._count.add(begin, end, 1)
+            if self._ids is not None:
+                self._ids.add(begin, (token,))
 
     def _show(self, region: Region, shown: Shown) -> None:
         if self.ended:
@@ -223,16 +236,15 @@ class Segmenter:
         origin = matcher.end
         self._logprobs.settle(region, origin)
         if channel is Text:
+            if self._ids is not None and region.text:
+                self._ids.answer(origin, region.start)
             self._answer(matcher.feed(region.text), shown)
             if matcher.hit is not None:
-                self.ended = True
-                self._count.cut(region.start + matcher.hit_end - origin)
-        elif channel is Reasoning and region.text and self._reasoning:
+                self._end_at(region.start + matcher.hit_end - origin, matcher.released)
+        elif region.text and (channel is CallInput or (channel is Reasoning and self._reasoning)):
             # What was held of the answer comes before, and ends an item.
             self._answer(matcher.flush(), shown)
-            shown.add(Reasoning, region.text)
-        elif channel is CallInput and region.text:
-            shown.add(CallInput, region.text)
+            shown.add(channel, region.text, self._tokens(region.end))
         if region.says is not None:
             self._border(region.says, region.end, shown)
         self._count.settle(region)
@@ -242,10 +254,22 @@ class Segmenter:
         if isinstance(says, CallOpened):
             self._answer(self._matcher.flush(), shown)
         elif not self._parallel:
-            self.ended = True
-            self._count.cut(end)
+            self._end_at(end, None)
         shown.add_border(says)
+
+    def _end_at(self, end: int, released: int | None) -> None:
+        """No token is wanted that begins at ``end`` or later in the raw text; its id only if it
+        begins among the first ``released`` characters of the answer, where those are the end."""
+        self.ended = True
+        self._count.cut(end)
+        if self._ids is not None:
+            self._ids.cut(end if released is None else self._ids.place(released))
 
     def _answer(self, text: str, shown: Shown) -> None:
         if text:
-            shown.add(Text, text, self._logprobs.take(self._matcher.released))
+            released = self._matcher.released
+            tokens = None if self._ids is None else self._tokens(self._ids.place(released - 1) + 1)
+            shown.add(Text, text, tokens, self._logprobs.take(released))
+
+    def _tokens(self, end: int) -> Tokens | None:
+        return None if self._ids is None else self._ids.take(end)

@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, TypeAlias
 
 from responsory.commands import CallClosed, CallInput, CallOpened, Reasoning, Refusal, Text
+from responsory.values import Tokens
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
@@ -19,20 +20,32 @@ Segment: TypeAlias = Text | Refusal | Reasoning | CallOpened | CallInput | CallC
 class Shown:
     """The segments of one feed: a new one for each change of channel."""
 
-    __slots__ = ("_channel", "_logprobs", "_segments", "_text")
+    __slots__ = ("_channel", "_ids", "_logprobs", "_output", "_segments", "_text")
 
     def __init__(self) -> None:
         self._segments: list[Segment] = []
         self._channel: Channel | None = None
         self._text: list[str] = []
         self._logprobs: list[Logprob] = []
+        self._ids: list[int] = []
+        self._output: int | None = None
 
-    def add(self, channel: Channel, text: str, logprobs: Iterable[Logprob] = ()) -> None:
+    def add(
+        self,
+        channel: Channel,
+        text: str,
+        tokens: Tokens | None,
+        logprobs: Iterable[Logprob] = (),
+    ) -> None:
+        """Text of the channel. ``tokens``: what it tells of its tokens, if it tells that."""
         if channel is not self._channel:
             self._close()
             self._channel = channel
         self._text.append(text)
         self._logprobs += logprobs
+        if tokens is not None:
+            self._ids += tokens.ids
+            self._output = tokens.output
 
     def add_border(self, command: CallOpened | CallClosed) -> None:
         """A call opens or closes."""
@@ -40,14 +53,20 @@ class Shown:
         self._segments.append(command)
 
     def segments(self) -> list[Segment]:
+        """All of them, in order."""
         self._close()
         return self._segments
 
     def _close(self) -> None:
-        if self._channel is Text:
-            self._segments.append(Text("".join(self._text), tuple(self._logprobs)))
-        elif self._channel is Reasoning:
-            self._segments.append(Reasoning("".join(self._text)))
-        elif self._channel is CallInput:
-            self._segments.append(CallInput("".join(self._text)))
-        self._channel, self._text, self._logprobs = None, [], []
+        channel = self._channel
+        if channel is None:
+            return
+        text, output = "".join(self._text), self._output
+        tokens = None if output is None else Tokens(tuple(self._ids), output)
+        if channel is Text:
+            self._segments.append(Text(text, tuple(self._logprobs), tokens=tokens))
+        elif channel is Reasoning:
+            self._segments.append(Reasoning(text, tokens))
+        else:
+            self._segments.append(CallInput(text, tokens))
+        self._channel, self._text, self._logprobs, self._ids = None, [], [], []
