@@ -144,6 +144,8 @@ def conformance(session: nox.Session) -> None:
     session.run("pytest", "tests/conformance", *session.posargs, env=env)
     # Collected only when it is named, and not beside its own folder.
     session.run("pytest", "tests/conformance/recorded_streams.py", env=env)
+    # The same bodies as in the suite, and many more.
+    session.run("pytest", "tests/fuzz", env={**env, "FUZZ_BODIES": "10000"})
 
 
 def _install_node(session: nox.Session) -> str:
