@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import secrets
 import time
-from collections.abc import AsyncIterator, Callable, Iterable
+from collections.abc import AsyncIterator, Callable, Iterable, Mapping
 from contextlib import asynccontextmanager
 from functools import partial
 from typing import Literal
@@ -24,13 +24,14 @@ from antiphon.api import (
     models,
     rate_limit,
     responses,
+    tokenize,
 )
 from antiphon.api.counters import Metrics
 from antiphon.api.identity import uuid7_hex
 from antiphon.api.service import Service
 from antiphon.config import DEFAULT_FIXTURES, Config
 from antiphon.engines.pace import Pace
-from antiphon.engines.port import EnginePort, EngineStartError
+from antiphon.engines.port import EngineInfo, EnginePort, EngineStartError
 from antiphon.engines.recording import Recording, load_recordings
 from antiphon.engines.replay import ReplayEngine
 from antiphon.errors import StartupError
@@ -42,7 +43,7 @@ from antiphon.runs.fanout import Fanout
 from antiphon.transport.listener import bind
 from antiphon.transport.quart_host import AntiphonHTTPConnection
 from antiphon.transport.worker import serve
-from responsory.segments import FORMATS, Spec
+from responsory.segments import PLAIN, Spec, family
 
 DEFAULTS = Config()
 
@@ -85,6 +86,7 @@ def make_service(
         reasoning_field=reasoning_field,
         max_body=max_body,
         rate_limit=rate_limit,
+        pad=lambda length: secrets.token_urlsafe(length)[:length],
         secret=secrets.token_bytes(32) if secret is None else secret.encode(),
     )
 
@@ -105,8 +107,8 @@ def make_app(service: Service) -> Quart:
     header_limit.install(app)
     authentication.install(app, service.api_keys)
     rate_limit.install(app, service)
-    for family in (health, metrics, models, completions, chat, responses):
-        app.register_blueprint(family.blueprint(service))
+    for routes in (health, metrics, models, completions, chat, responses, tokenize):
+        app.register_blueprint(routes.blueprint(service))
     return app
 
 
@@ -190,6 +192,12 @@ async def load_torch(config: Config) -> Loaded:
     return engine, models, models[0]
 
 
+def _calls_alone(recording: Recording) -> Spec:
+    """The same family where reasoning is text like any other."""
+    spec = _format(recording, recording.family.rpartition("+")[2])
+    return spec if any(mode.calls for mode in spec.modes.values()) else PLAIN
+
+
 async def load_replay(config: Config) -> Loaded:
     """The replay engine with one model per recording."""
     recordings = load_recordings(config.fixtures or DEFAULT_FIXTURES)
@@ -199,27 +207,31 @@ async def load_replay(config: Config) -> Loaded:
         raise StartupError(f"--pace: {error}") from None
     engine = ReplayEngine(recordings, pace=pace)
     info = await engine.start()
-    created = int(time.time())
-    models = [
+    models = recorded_models(recordings, info, int(time.time()))
+    example = next((model for model in models if recordings[model.id].answers), models[0])
+    return engine, models, example
+
+
+def recorded_models(
+    recordings: Mapping[str, Recording], info: EngineInfo, created: int
+) -> list[ServedModel]:
+    """A model for each recording. Raises ``StartupError`` for a family that is not known."""
+    return [
         ServedModel(
             id=name,
             created=created,
             prompter=ReplayPrompter(recording.prompt_tokens, recording.tokenizer),
             info=info,
-            format=_format(recording),
+            format=_format(recording, recording.family),
+            format_of_calls=_calls_alone(recording),
         )
         for name, recording in recordings.items()
     ]
-    example = next((model for model in models if recordings[model.id].answers), models[0])
-    return engine, models, example
 
 
-def _format(recording: Recording) -> Spec:
-    """How its family marks reasoning. Raises ``StartupError`` for a family that is not known."""
+def _format(recording: Recording, name: str) -> Spec:
+    """How a family marks reasoning and calls. Raises ``StartupError`` for one that is not known."""
     try:
-        return FORMATS[recording.family]
-    except KeyError:
-        known = ", ".join(FORMATS)
-        raise StartupError(
-            f"{recording.name}: no family `{recording.family}` is known; known: {known}"
-        ) from None
+        return family(name)
+    except KeyError as error:
+        raise StartupError(f"{recording.name}: {error.args[0]}") from None

@@ -9,13 +9,10 @@ import pytest
 from quart.typing import TestClientProtocol
 
 from antiphon.api.service import Service
-from antiphon.app import make_app, make_service, running
+from antiphon.app import make_app, make_service, recorded_models, running
 from antiphon.engines.pace import Pace
 from antiphon.engines.recording import load_recordings
 from antiphon.engines.replay import ReplayEngine
-from antiphon.prompting.prompter import ReplayPrompter
-from antiphon.runs.catalogue import ServedModel
-from responsory.segments import FORMATS
 
 FIXTURES = Path(__file__).parents[2] / "fixtures"
 CREATED = 1_764_500_000
@@ -33,16 +30,7 @@ async def benches(*keys: str, strict: bool = False) -> AsyncIterator[Bench]:
     recordings = load_recordings(FIXTURES)
     engine = ReplayEngine(recordings, pace=Pace.FULL)
     info = await engine.start()
-    models = [
-        ServedModel(
-            id=name,
-            created=CREATED,
-            prompter=ReplayPrompter(recording.prompt_tokens, recording.tokenizer),
-            info=info,
-            format=FORMATS[recording.family],
-        )
-        for name, recording in recordings.items()
-    ]
+    models = recorded_models(recordings, info, CREATED)
     service = make_service(engine, models, api_keys=keys, strict_requests=strict)
     async with running(service):
         yield Bench(service, make_app(service).test_client())

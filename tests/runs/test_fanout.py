@@ -199,7 +199,7 @@ def test_an_empty_prompt_is_refused_by_its_name() -> None:
 def test_hidden_tokens_have_no_logprobs_and_move_no_offset() -> None:
     stage = Stage()
     hidden = Detokenizer([b"Hi", b"<|end|>", b" you"], hidden=frozenset({1}))
-    stage.model.prompter.detokenizer = lambda: hidden  # type: ignore[method-assign]  # a table of three
+    stage.model.prompter.detokenizer = lambda **_: hidden  # type: ignore[method-assign]  # a table of three
     run = stage.open(
         completions_answer(
             stream=False, choices=1, per_prompt=1, include_usage=False, logprobs=True

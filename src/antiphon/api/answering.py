@@ -22,7 +22,7 @@ async def answer(service: Service, plan: RunPlan, ignored: Sequence[str]) -> Res
     Raises an ``AntiphonError`` for every failure before the first byte. Whoever leaves early,
     by cancellation or by closing the stream, aborts the run.
     """
-    headers = {"antiphon-ignored-fields": ", ".join(map(_safe, ignored))} if ignored else {}
+    headers = ignored_header(ignored)
     started = time.perf_counter_ns()
     run = service.fanout.open(plan)
     leave = partial(service.fanout.cancel, run)
@@ -41,6 +41,17 @@ async def answer(service: Service, plan: RunPlan, ignored: Sequence[str]) -> Res
 
 
 MAX_NAME = 64
+"""Characters of a field's path that a header repeats."""
+MAX_NAMED = 20
+"""Fields that a header names."""
+
+
+def ignored_header(names: Sequence[str]) -> dict[str, str]:
+    """The header that names the fields without effect, sorted; none where all had one."""
+    if not names:
+        return {}
+    named = sorted(names)[:MAX_NAMED]
+    return {"antiphon-ignored-fields": ", ".join(map(_safe, named))}
 
 
 def _safe(name: str) -> str:

@@ -6,7 +6,7 @@ from quart import Blueprint, Response
 
 from antiphon.api.answering import answer
 from antiphon.api.body import read_request
-from antiphon.api.planning import id_tail, ignored_fields, in_thread, sampling
+from antiphon.api.planning import calling, id_tail, in_thread, reading, sampling, shown_tokens
 from antiphon.api.service import Service
 from antiphon.requests.chat import parse_chat
 from antiphon.runs.answers import chat_answer
@@ -20,10 +20,10 @@ def blueprint(service: Service) -> Blueprint:
 
     @routes.post("/v1/chat/completions")
     async def create() -> Response:
-        request, unknown = await read_request(service, parse_chat)
+        request, ignored = await read_request(service, parse_chat)
         model = service.catalogue.require(request.model)
         check_tools(model, request.tools)
-        ignored = ignored_fields(unknown, unused_settings(model, request))
+        ignored += unused_settings(model, request)
         prompt = await in_thread(service, lambda: chat_prompt(model, request), "messages")
         tokens, param = request.token_limit
         plan = RunPlan(
@@ -36,17 +36,16 @@ def blueprint(service: Service) -> Blueprint:
             sampling=sampling(
                 service, request, model, (request.top_logprobs or 0) if request.logprobs else None
             ),
-            stop=request.stop_strings,
-            include_stop=request.include_stop_str_in_output,
-            format=model.format,
-            include_reasoning=request.include_reasoning,
             echo={"model": request.model},
             answer=chat_answer(
                 stream=request.stream,
                 choices=request.n,
-                include_usage=request.wants_usage,
-                logprobs=request.logprobs,
+                reasoning_field=service.reasoning_field,
+                obfuscation=service.pad if request.wants_obfuscation else None,
+                **shown_tokens(request, [prompt], logprobs=request.logprobs),
             ),
+            **reading(request, model),
+            **calling(request),
         )
         return await answer(service, plan, ignored)
 

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import secrets
+from array import array
 from collections.abc import Callable, Sequence
-from typing import TypeVar
+from typing import Any, TypeVar
 
 import anyio
 from anyio import to_thread
@@ -13,18 +14,14 @@ from quart import g
 from antiphon.api.identity import tail_of, unique
 from antiphon.api.service import Service
 from antiphon.errors import InvalidRequest, Unavailable
-from antiphon.requests.generation import GenerationRequest
+from antiphon.requests.chat import ChatRequest
+from antiphon.requests.generation import ChunkedRequest, GenerationRequest
+from antiphon.requests.responses import ResponseRequest
+from antiphon.requests.tools import ChatTool, FunctionTool
 from antiphon.runs.catalogue import ServedModel
 from antiphon.runs.plan import Sampling
 
 T = TypeVar("T")
-
-MAX_NAMED = 20
-
-
-def ignored_fields(unknown: Sequence[str], unused: Sequence[str]) -> list[str]:
-    """The names of what had no effect, sorted, as many as a header may hold."""
-    return sorted([*unknown, *unused])[:MAX_NAMED]
 
 
 def id_tail(service: Service, request: GenerationRequest) -> str:
@@ -35,9 +32,17 @@ def id_tail(service: Service, request: GenerationRequest) -> str:
 
 
 def sampling(
-    service: Service, request: GenerationRequest, model: ServedModel, logprobs: int | None
+    service: Service,
+    request: GenerationRequest,
+    model: ServedModel,
+    logprobs: int | None,
+    *,
+    echo: bool = False,
 ) -> Sampling:
-    """The sampling options. Raises ``InvalidRequest`` for ids outside the vocabulary."""
+    """The sampling options; ``echo``: the prompt is shown too, and its logprobs if any are.
+
+    Raises ``InvalidRequest`` for ids outside the vocabulary.
+    """
     bias = {int(name): value for name, value in request.logit_bias.items()}
     for param, ids in (
         ("logit_bias", bias),
@@ -67,7 +72,68 @@ def sampling(
         min_tokens=request.min_tokens,
         ignore_eos=request.ignore_eos,
         stop_ids=tuple(request.stop_token_ids),
+        constraint=request.constraint,
+        forced_calls=_forced_calls(request),
+        prompt_logprobs=logprobs if echo else None,
+        priority=request.priority,
+        cache_salt=request.cache_salt or "",
     )
+
+
+def reading(request: GenerationRequest, model: ServedModel | None) -> dict[str, Any]:
+    """How the raw text of the answer is read; as it stands, without a model."""
+    form = {}
+    if model is not None:
+        form["format"] = model.format if request.separate_reasoning else model.format_of_calls
+    counted = isinstance(request, ChunkedRequest) and request.wants_running_usage
+    return {
+        **form,
+        "stop": request.stop_strings,
+        "include_stop": request.include_stop_str_in_output,
+        "include_reasoning": request.include_reasoning,
+        "skip_special": request.skip_special_tokens,
+        "tell_tokens": request.return_token_ids or counted,
+        "tokens_as_ids": request.return_tokens_as_token_ids,
+        "prompt_ids": request.return_token_ids,
+    }
+
+
+def _forced_calls(request: GenerationRequest) -> str | None:
+    """The parameter that takes a call out of the model's free choice, if one does."""
+    if not isinstance(request, ChatRequest | ResponseRequest):
+        return None
+    if request.choice.forced or request.choice.names:
+        return "tool_choice"
+    tools: Sequence[ChatTool | FunctionTool] = request.tools
+    for index, tool in enumerate(tools):
+        if isinstance(tool, ChatTool):
+            if tool.function.strict:
+                return f"tools[{index}].function.strict"
+        elif tool.strict:
+            return f"tools[{index}].strict"
+    return None
+
+
+def calling(request: ChatRequest | ResponseRequest) -> dict[str, Any]:
+    """Whether and how calls are looked for in the raw text."""
+    return {
+        "calls": bool(request.tools) and request.tool_choice != "none",
+        "parallel_calls": request.parallel_tool_calls,
+    }
+
+
+def shown_tokens(
+    request: ChunkedRequest, prompts: Sequence[array[int]], *, logprobs: bool
+) -> dict[str, Any]:
+    """What an answer of chat or completions tells of its tokens beside their text."""
+    counted = request.wants_running_usage
+    return {
+        "include_usage": request.wants_usage,
+        "logprobs": logprobs,
+        "continuous_usage": list(map(len, prompts)) if counted else None,
+        "token_ids": request.return_token_ids,
+        "tokens_as_ids": request.return_tokens_as_token_ids,
+    }
 
 
 async def in_thread(service: Service, work: Callable[[], T], param: str) -> T:

@@ -1,17 +1,23 @@
-"""``/v1/responses``: create; and, without a store, the 404 of everything that needs one."""
+"""``/v1/responses``: create, count, and without a store the 404 of all that needs one."""
 
 from __future__ import annotations
+
+from array import array
 
 from quart import Blueprint, Response
 from quart import request as http_request
 
-from antiphon.api.answering import answer
+from antiphon.api.answering import answer, ignored_header
 from antiphon.api.body import read_request
-from antiphon.api.planning import id_tail, ignored_fields, in_thread, sampling
+from antiphon.api.json_response import json_response
+from antiphon.api.planning import calling, id_tail, in_thread, reading, sampling
 from antiphon.api.service import Service
 from antiphon.errors import NotFound
-from antiphon.requests.responses import parse_response, resource_tail
+from antiphon.requests.input_items import open_reasoning
+from antiphon.requests.responses import ResponseRequest, parse_response, resource_tail
 from antiphon.runs.answers import responses_answer
+from antiphon.runs.catalogue import ServedModel
+from antiphon.runs.envelope import Envelope
 from antiphon.runs.plan import RunPlan, TokenLimit
 from antiphon.runs.prompts import check_tools, response_prompt, unused_settings
 
@@ -19,14 +25,13 @@ from antiphon.runs.prompts import check_tools, response_prompt, unused_settings
 def blueprint(service: Service) -> Blueprint:
     """The routes."""
     routes = Blueprint("responses", __name__)
+    envelope = Envelope(service.secret)
 
     @routes.post("/v1/responses")
     async def create() -> Response:
-        request, unknown = await read_request(service, parse_response)
-        model = service.catalogue.require(request.model)
-        check_tools(model, request.tools)
-        ignored = ignored_fields(unknown, unused_settings(model, request))
-        prompt = await in_thread(service, lambda: response_prompt(model, request), "input")
+        request, ignored, model, prompt = await _prompted()
+        ignored += unused_settings(model, request)
+        seal = envelope.seal if request.wants_envelope else None
         plan = RunPlan(
             tail=id_tail(service, request),
             model=model,
@@ -36,16 +41,36 @@ def blueprint(service: Service) -> Blueprint:
                 tokens=request.max_output_tokens, param="max_output_tokens", cut_to_fit=True
             ),
             sampling=sampling(service, request, model, request.logprobs),
-            stop=request.stop_strings,
-            include_stop=request.include_stop_str_in_output,
-            format=model.format,
-            include_reasoning=request.include_reasoning,
             echo=resource_tail(request),
-            answer=responses_answer(stream=request.stream),
+            answer=responses_answer(
+                stream=request.stream,
+                profile=service.wire_profile,
+                obfuscation=service.pad if request.wants_obfuscation else None,
+                seal=seal,
+            ),
+            **reading(request, model),
+            **calling(request),
         )
         return await answer(service, plan, ignored)
 
     @routes.post("/v1/responses/input_tokens")
+    async def count() -> Response:
+        _, ignored, _, prompt = await _prompted()
+        return json_response(
+            {"object": "response.input_tokens", "input_tokens": len(prompt)},
+            headers=ignored_header(ignored),
+        )
+
+    async def _prompted() -> tuple[ResponseRequest, list[str], ServedModel, array[int]]:
+        """The request of a create call and all that is known before an engine is asked."""
+        request, ignored = await read_request(service, parse_response)
+        model = service.catalogue.require(request.model)
+        check_tools(model, request.tools)
+        if isinstance(request.input, list):
+            open_reasoning(request.input, envelope.unseal)
+        prompt = await in_thread(service, lambda: response_prompt(model, request), "input")
+        return request, ignored, model, prompt
+
     @routes.post("/v1/responses/compact")
     async def not_offered() -> Response:
         raise NotFound(f"Unknown URL: POST {http_request.path}.")

@@ -33,6 +33,8 @@ class Service:
     """Where a chat answer shows its reasoning."""
     secret: bytes = attrs.field(repr=False)
     """Signs the reasoning that clients keep for us."""
+    pad: Callable[[int], str]
+    """So many random characters, to hide the length of what is sent."""
     max_body: int = 16 * 1024 * 1024
     """Bytes of a request body; more is refused."""
     rate_limit: int = 0

@@ -11,7 +11,7 @@ import json
 from collections.abc import Sequence
 from typing import Any
 
-from antiphon.requests.chat import ChatMessage, RefusalPart, ToolCall
+from antiphon.requests.chat import ChatMessage, ChatRequest, RefusalPart, ToolCall
 from antiphon.requests.input_items import (
     FunctionCallItem,
     FunctionCallOutputItem,
@@ -21,6 +21,7 @@ from antiphon.requests.input_items import (
     RefusalText,
 )
 from antiphon.requests.responses import ResponseRequest
+from antiphon.requests.tools import ChatTool, FunctionTool
 
 Message = dict[str, Any]
 
@@ -33,8 +34,10 @@ def chat_messages(messages: Sequence[ChatMessage]) -> list[Message]:
     return [_chat_message(message) for message in messages]
 
 
-def response_messages(request: ResponseRequest) -> list[Message]:
-    """Instructions and input items of a Responses call, in order.
+def response_messages(
+    request: ResponseRequest, items: Sequence[InputItem] | None = None
+) -> list[Message]:
+    """Instructions and input items of a Responses call, in order; of ``items`` instead, if given.
 
     Reasoning and calls that the client replays as items of their own belong to one assistant
     message: the one before them, or one without text.
@@ -45,7 +48,7 @@ def response_messages(request: ResponseRequest) -> list[Message]:
     if isinstance(request.input, str):
         return [*history, {"role": "user", "content": request.input}]
     reasoning = ""
-    for item in request.input:
+    for item in request.input if items is None else items:
         if isinstance(item, ReasoningItem):
             reasoning += "".join(part.text for part in item.content)
             continue
@@ -55,6 +58,25 @@ def response_messages(request: ResponseRequest) -> list[Message]:
             history[-1]["reasoning_content"] = reasoning
         reasoning = ""
     return history
+
+
+def shown_tools(request: ChatRequest | ResponseRequest) -> list[dict[str, Any]] | None:
+    """The tools that the model is to see, as templates read them; None where there are none."""
+    return None if request.tool_choice == "none" else as_shown(request.tools)
+
+
+def as_shown(tools: Sequence[ChatTool | FunctionTool]) -> list[dict[str, Any]] | None:
+    """Tools as templates read them, the same for both endpoints; None for none.
+
+    ``strict`` is the server's to keep and no word to the model.
+    """
+    shown = []
+    for tool in tools:
+        function = tool.function if isinstance(tool, ChatTool) else tool
+        fields = {"description": function.description, "parameters": function.parameters}
+        given = {key: value for key, value in fields.items() if value is not None}
+        shown.append({"type": "function", "function": {"name": function.name, **given}})
+    return shown or None
 
 
 def _append_item(history: list[Message], item: InputItem) -> None:

@@ -32,8 +32,18 @@ class Prompter(Protocol):
         ...
 
     @property
+    def writes_prompts(self) -> bool:
+        """Whether what it writes is what was asked; a recording's prompt is always the same."""
+        ...
+
+    @property
     def takes_tools(self) -> bool:
         """Whether tools can be declared to the model."""
+        ...
+
+    @property
+    def takes_documents(self) -> bool:
+        """Whether documents can be shown to the model."""
         ...
 
     @property
@@ -65,6 +75,10 @@ class Prompter(Protocol):
 
         Raises ``InvalidRequest``, with ``prompt`` as the param.
         """
+        ...
+
+    def encode(self, text: str, *, add_special_tokens: bool = True) -> array[int]:
+        """The ids of a text, be it a prompt or not. Raises like ``text``."""
         ...
 
     def ids(self, tokens: Sequence[int]) -> array[int]:
@@ -113,9 +127,17 @@ class TextPrompter:
         return self._template is not None
 
     @property
+    def writes_prompts(self) -> bool:
+        return True
+
+    @property
     def takes_tools(self) -> bool:
         # No format of calls is recognised in a model's output yet.
         return False
+
+    @property
+    def takes_documents(self) -> bool:
+        return "documents" in self.variables
 
     @property
     def variables(self) -> frozenset[str]:
@@ -162,6 +184,8 @@ class TextPrompter:
         except InvalidRequest as refusal:
             raise InvalidRequest(refusal.message, param="prompt") from refusal
 
+    encode = text
+
     def ids(self, tokens: Sequence[int]) -> array[int]:
         return _checked(tokens, self._tokenizer.vocab_size)
 
@@ -199,7 +223,15 @@ class ReplayPrompter:
         return True
 
     @property
+    def writes_prompts(self) -> bool:
+        return False
+
+    @property
     def takes_tools(self) -> bool:
+        return True
+
+    @property
+    def takes_documents(self) -> bool:
         return True
 
     @property
@@ -211,6 +243,16 @@ class ReplayPrompter:
 
     def text(self, *_prompt: Any, **_options: Any) -> array[int]:
         return self._recorded()
+
+    def encode(self, text: str, *, add_special_tokens: bool = True) -> array[int]:
+        del add_special_tokens  # there are none
+        if not self._ids_are_bytes:
+            raise InvalidRequest(
+                "The ids of this recording mean nothing: no text can be given in them.",
+                code="unsupported_parameter",
+                param="prompt",
+            )
+        return array("I", iter(text.encode()))
 
     def ids(self, *_tokens: Any) -> array[int]:
         return self._recorded()

@@ -14,6 +14,7 @@ from responsory import EventLog
 from responsory.events import Event
 from responsory.projections import ChatStream, CompletionsStream, ResponsesStream
 from responsory.projections.bodies import chat_body, completion_body, response_body
+from responsory.projections.responses import Profile
 
 log = logging.getLogger(__name__)
 
@@ -82,35 +83,65 @@ def _frame(body: dict[str, Any]) -> bytes:
 
 
 def completions_answer(
-    *, stream: bool, choices: int, per_prompt: int, include_usage: bool, logprobs: bool
+    *, stream: bool, choices: int, per_prompt: int, include_usage: bool, **shown: Any
 ) -> Answer:
-    """A text completion of ``choices`` choices, ``per_prompt`` of each prompt."""
+    """A text completion of ``choices`` choices, ``per_prompt`` of each prompt.
+
+    ``shown``: what the projections of the library are told to show beside the text.
+    """
+    shown = {
+        k: v
+        for k, v in shown.items()
+        if v not in (None, False, "reasoning_content") or k == "logprobs"
+    }
+    running = {key: shown.pop(key) for key in STREAM_ONLY & shown.keys()}
     return Answer(
         CompletionsStream(
-            choices=choices, per_prompt=per_prompt, include_usage=include_usage, logprobs=logprobs
+            choices=choices,
+            per_prompt=per_prompt,
+            include_usage=include_usage,
+            **running,
+            **shown,
         )
         if stream
         else None,
-        partial(completion_body, per_prompt=per_prompt, logprobs=logprobs),
+        partial(completion_body, per_prompt=per_prompt, **shown),
     )
 
 
-def chat_answer(*, stream: bool, choices: int, include_usage: bool, logprobs: bool) -> Answer:
-    """A chat completion of ``choices`` choices."""
+def chat_answer(*, stream: bool, choices: int, include_usage: bool, **shown: Any) -> Answer:
+    """A chat completion of ``choices`` choices; ``shown`` as for completions."""
+    shown = {
+        k: v
+        for k, v in shown.items()
+        if v not in (None, False, "reasoning_content") or k == "logprobs"
+    }
+    running = {key: shown.pop(key) for key in STREAM_ONLY & shown.keys()}
     return Answer(
         ChatStream(
-            choices=choices, per_prompt=choices, include_usage=include_usage, logprobs=logprobs
+            choices=choices, per_prompt=choices, include_usage=include_usage, **running, **shown
         )
         if stream
         else None,
-        partial(chat_body, per_prompt=choices, logprobs=logprobs),
+        partial(chat_body, per_prompt=choices, **shown),
     )
 
 
-def responses_answer(*, stream: bool) -> Answer:
-    """A Responses resource, or the stream that ends in one."""
+def responses_answer(
+    *,
+    stream: bool,
+    profile: Profile = "openai",
+    obfuscation: Callable[[int], str] | None = None,
+    **shown: Any,
+) -> Answer:
+    """A Responses resource, or the stream that ends in one; ``shown`` as for completions."""
+    shown = {k: v for k, v in shown.items() if v is not None}
     return Answer(
-        ResponsesStream() if stream else None,
-        lambda logs: response_body(logs[0]),
+        ResponsesStream(profile=profile, **shown) if stream else None,
+        lambda logs: response_body(logs[0], **shown),
         named_events=True,
     )
+
+
+STREAM_ONLY = frozenset({"continuous_usage", "obfuscation"})
+"""What only a stream shows."""

@@ -26,7 +26,9 @@ class ServedModel:
     prompter: Prompter
     info: EngineInfo
     format: Spec = PLAIN
-    """How the model marks its reasoning in the raw text."""
+    """How the model marks its reasoning and its calls in the raw text."""
+    format_of_calls: Spec = PLAIN
+    """How it marks its calls, for answers that leave the reasoning in the text."""
 
 
 class Catalogue:

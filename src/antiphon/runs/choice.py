@@ -4,15 +4,19 @@ from __future__ import annotations
 
 import logging
 import math
+from collections.abc import Sequence
 from typing import Literal
 
-from antiphon.engines.port import NO_STOP_ID, NOT_REPORTED, PAD_ID, StepFrame
+from antiphon.engines.port import NO_STOP_ID, NOT_REPORTED, PromptLogprobs, StepFrame
 from antiphon.engines.port import Finish as EngineFinish
 from antiphon.prompting.detokenizer import Detokenizer
-from responsory import EventLog, Logprob, Response, TopLogprob, Usage
-from responsory.commands import Accept, Cancel, Command, Fail, Finish
+from antiphon.runs.logprobs import drawn_logprob, prompt_logprobs, recorded_logprob
+from antiphon.runs.plan import EchoedPrompt
+from responsory import EventLog, Logprob, Response, Usage
+from responsory.commands import Accept, Cancel, Command, Fail, Finish, Text
 from responsory.events import Event
 from responsory.segments import Piece, Segmenter
+from responsory.values import Tokens
 
 log = logging.getLogger(__name__)
 
@@ -33,12 +37,17 @@ class Choice:
         *,
         key: int,
         index: int,
-        prompt_tokens: int,
+        prompt: Sequence[int],
         detokenizer: Detokenizer | None,
         segmenter: Segmenter,
         logprobs: bool,
         stop_ids: frozenset[int],
+        tell_tokens: bool = False,
+        tokens_as_ids: bool = False,
+        echoed: EchoedPrompt | None = None,
+        echo_logprobs: bool = False,
     ) -> None:
+        """``echo_logprobs``: the echo waits for the logprobs of the prompt."""
         self.key = key
         self.index = index
         self.accepted = False
@@ -49,7 +58,11 @@ class Choice:
         self._segmenter = segmenter
         self._logprobs = logprobs
         self._stop_ids = stop_ids
-        self._prompt_tokens = prompt_tokens
+        self._prompt = prompt
+        self._tell_tokens = tell_tokens
+        self._tokens_as_ids = tokens_as_ids
+        self._echoed = echoed
+        self._echo_logprobs = echo_logprobs
         self._cached = 0
         self._stop_id_tokens = 0
 
@@ -57,11 +70,6 @@ class Choice:
     def ended(self) -> bool:
         """True once the log has its terminal event."""
         return self._machine.terminal
-
-    @property
-    def stopped_by_text(self) -> bool:
-        """True once a stop string was found: the engine may stop drawing."""
-        return self._segmenter.stop is not None
 
     def drain(self) -> list[Event]:
         """The events since the last call; they are in the log already."""
@@ -72,6 +80,8 @@ class Choice:
         """The engine took the request: the log begins."""
         self.accepted = True
         self._receive(command)
+        if not self._echo_logprobs:
+            self._echo(None)
 
     def advance(self, frame: StepFrame, row: int, first: int, now: int) -> None:
         """Take one row; ``first`` is the row's first token in the frame's columns.
@@ -81,20 +91,19 @@ class Choice:
         """
         if (cached := frame.cached[row]) != NOT_REPORTED:
             self._cached = cached
+        if row in frame.prompt_lp:
+            self._echo(frame.prompt_lp[row])
         self._feed(self._pieces(frame, row, first))
         finish = frame.finish[row]
-        if self.stopped_by_text or finish in _REASONS:
-            stop_id = frame.stop_id[row]
-            self._stop_id_tokens = int(stop_id != NO_STOP_ID and not self.stopped_by_text)
-            self._flush()
-            self._finish(_REASONS.get(finish, "stop"), stop_id, now)
+        if self._segmenter.ended or finish in _REASONS:
+            self._end(_REASONS.get(finish, "stop"), frame.stop_id[row], now)
 
     def fail(self, code: str, message: str) -> None:
         """The run failed: what is held comes out, then the terminal events."""
         if not self.accepted or self.ended:
             return
         try:
-            self._flush()
+            self._flush(cut=True)
         except Exception:  # what is held may be the very thing that failed
             log.exception("held text of choice %d is lost", self.index)
         self._receive(Fail(code=code, message=message, usage=self.usage()))
@@ -107,7 +116,7 @@ class Choice:
     def usage(self) -> Usage:
         """Tokens so far; an id that stopped the sequence counts, text after a stop string not."""
         return Usage(
-            input_tokens=self._prompt_tokens,
+            input_tokens=len(self._prompt),
             output_tokens=self._segmenter.output_tokens + self._stop_id_tokens,
             cached_tokens=self._cached,
             reasoning_tokens=self._segmenter.reasoning_tokens,
@@ -122,22 +131,50 @@ class Choice:
         for segment in self._segmenter.feed(pieces):
             self._receive(segment)
 
-    def _flush(self) -> None:
-        """What detokenizer and segmenter still hold."""
+    def _echo(self, logprobs: PromptLogprobs | None) -> None:
+        """The prompt comes first, once."""
+        echoed, self._echoed = self._echoed, None
+        if echoed is None:
+            return
+        entries: tuple[Logprob, ...] = ()
+        if logprobs is not None and self._detokenizer is not None:
+            entries = prompt_logprobs(
+                self._detokenizer,
+                self._prompt,
+                logprobs,
+                echoed.unseen,
+                ids=self._tokens_as_ids,
+            )
+        if echoed.text or entries:
+            tokens = Tokens((), 0) if self._tell_tokens else None
+            self._receive(Text(echoed.text, entries, tokens=tokens))
+
+    def _flush(self, *, cut: bool) -> None:
+        """What detokenizer and segmenter still hold; ``cut``: the model had not ended."""
         if self._detokenizer is not None and (tail := self._detokenizer.flush()):
             self._feed([Piece(text=tail)])
-        for segment in self._segmenter.finish():
+        for segment in self._segmenter.finish(cut=cut):
             self._receive(segment)
 
-    def _finish(self, reason: FinishReason, stop_id: int, now: int) -> None:
-        stop: str | int | None = self._segmenter.stop
-        if stop is not None:
+    def _end(self, reason: FinishReason, stop_id: int, now: int) -> None:
+        segmenter = self._segmenter
+        cut_short = segmenter.ended
+        stopped = stop_id != NO_STOP_ID and not cut_short
+        self._stop_id_tokens = int(stopped)
+        self._flush(cut=reason != "stop" and not cut_short)
+        # What the flush brought may have completed a stop string.
+        stop: str | int | None = segmenter.stop
+        if segmenter.ended:
             reason = "stop"
         elif stop_id in self._stop_ids:
             stop = stop_id
+        ids: tuple[int, ...] = ()
+        if self._tell_tokens:
+            rest: tuple[int, ...] = getattr(segmenter, "rest", ())
+            ids = (*rest, stop_id) if stopped else rest
         completed_at = now if reason == "stop" else None
         self._receive(
-            Finish(reason=reason, usage=self.usage(), completed_at=completed_at, stop=stop)
+            Finish(reason=reason, usage=self.usage(), completed_at=completed_at, stop=stop, ids=ids)
         )
 
     def _pieces(self, frame: StepFrame, row: int, first: int) -> list[Piece]:
@@ -147,14 +184,7 @@ class Choice:
                 Piece(
                     text=token.text,
                     ids=(token_id,),
-                    logprobs=(
-                        Logprob(
-                            token=token.text,
-                            logprob=token.logprob,
-                            data=token.data,
-                            top=tuple(TopLogprob(*top) for top in token.top),
-                        ),
-                    ),
+                    logprobs=(recorded_logprob(token, token_id, ids=self._tokens_as_ids),),
                 )
                 for token_id, token in zip(ids, spelling, strict=True)
             ]
@@ -172,27 +202,11 @@ class Choice:
 
     def _logprob(self, table: Detokenizer, frame: StepFrame, at: int) -> tuple[Logprob, ...]:
         token = frame.token[at]
-        if not self._logprobs or frame.logprob is None or math.isnan(frame.logprob[at]):
+        if not self._logprobs or frame.logprob is None:
+            return ()
+        logprob = frame.logprob[at]
+        if math.isnan(logprob):  # it was not asked for
             return ()
         if table.hides(token):  # logprobs cover the tokens of the visible text, nothing else
             return ()
-        top: list[TopLogprob] = []
-        if frame.top_id is not None and frame.top_lp is not None:
-            for column in range(at * frame.top_n, (at + 1) * frame.top_n):
-                if (alternative := frame.top_id[column]) == PAD_ID:
-                    break
-                top.append(
-                    TopLogprob(
-                        token=table.token_text(alternative),
-                        logprob=frame.top_lp[column],
-                        data=table.bytes_of(alternative),
-                    )
-                )
-        return (
-            Logprob(
-                token=table.token_text(token),
-                logprob=frame.logprob[at],
-                data=table.bytes_of(token),
-                top=tuple(top),
-            ),
-        )
+        return (drawn_logprob(table, frame, at, logprob, ids=self._tokens_as_ids),)

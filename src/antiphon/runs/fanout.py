@@ -13,7 +13,7 @@ from itertools import count
 
 import anyio
 
-from antiphon.engines.port import EnginePort, EngineRequest, Finish, Gauges, StepFrame
+from antiphon.engines.port import EnginePort, Finish, Gauges, StepFrame
 from antiphon.errors import (
     AnswerFailed,
     AntiphonError,
@@ -26,8 +26,7 @@ from antiphon.runs.deadlines import Deadlines
 from antiphon.runs.plan import RunPlan
 from antiphon.runs.refusals import engine_unavailable, refusal
 from antiphon.runs.run import Run
-from antiphon.runs.siblings import engine_requests
-from responsory.segments import Segmenter
+from antiphon.runs.siblings import choice_for, engine_requests
 
 log = logging.getLogger(__name__)
 
@@ -103,7 +102,7 @@ class Fanout:
         plan.check_capabilities()
         now_ns = self._monotonic_ns()
         requests = list(engine_requests(plan, self._next_key, now_ns))
-        choices = [_choice(plan, request) for request in requests]
+        choices = [choice_for(plan, request) for request in requests]
         run = Run(plan, choices, int(self._wall_s()), now_ns)
         self._tails[plan.tail] = run
         for choice in choices:
@@ -257,20 +256,3 @@ class Fanout:
         while (key := next(self._keys) % KEYS) in self._open:
             pass
         return key
-
-
-def _choice(plan: RunPlan, request: EngineRequest) -> Choice:
-    return Choice(
-        key=request.key,
-        index=request.choice,
-        prompt_tokens=len(request.prompt),
-        detokenizer=plan.model.prompter.detokenizer(),
-        segmenter=Segmenter(
-            plan.format,
-            stop=plan.stop,
-            include_stop=plan.include_stop,
-            reasoning=plan.include_reasoning,
-        ),
-        logprobs=request.logprobs is not None,
-        stop_ids=frozenset(request.stop_ids),
-    )

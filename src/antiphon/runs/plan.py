@@ -12,8 +12,9 @@ from typing import Any
 
 import attrs
 
-from antiphon.engines.port import Capability
+from antiphon.engines.port import Capability, GrammarSpec
 from antiphon.errors import InvalidRequest
+from antiphon.requests.structured import Constraint
 from antiphon.runs.answers import Answer
 from antiphon.runs.catalogue import ServedModel
 from responsory.segments import PLAIN, Spec
@@ -38,6 +39,14 @@ class Sampling:
     min_tokens: int = 0
     ignore_eos: bool = False
     stop_ids: tuple[int, ...] = ()
+    constraint: Constraint | None = None
+    """What the answer must match."""
+    forced_calls: str | None = None
+    """The parameter that forces a call or limits which can be made; None: the model is free."""
+    prompt_logprobs: int | None = None
+    """Alternatives per token of an echoed prompt."""
+    priority: int = 0
+    cache_salt: str = ""
 
     def required(self) -> Iterator[tuple[str, str]]:
         """(capability, request parameter) of every option that is not neutral."""
@@ -57,6 +66,22 @@ class Sampling:
             yield Capability.MIN_P, "min_p"
         if self.min_tokens:
             yield Capability.MIN_TOKENS, "min_tokens"
+        if self.prompt_logprobs is not None:
+            yield Capability.PROMPT_LOGPROBS, "logprobs"
+        if self.priority:
+            yield Capability.PRIORITY, "priority"
+
+    @property
+    def grammar(self) -> GrammarSpec | None:
+        """The constraint as engines take it."""
+        if self.constraint is None:
+            return None
+        kind = self.constraint.kind
+        return GrammarSpec(kind="lark" if kind == "grammar" else kind, text=self.constraint.text)
+
+    def grammar_param(self) -> str | None:
+        """The parameter that needs the answer to be constrained while it is drawn."""
+        return self.forced_calls if self.constraint is None else self.constraint.param
 
 
 @attrs.define(kw_only=True)
@@ -90,6 +115,15 @@ class TokenLimit:
         return min(self.tokens, room)
 
 
+@attrs.frozen(kw_only=True)
+class EchoedPrompt:
+    """A prompt that the answer begins with."""
+
+    text: str
+    unseen: int = 0
+    """Ids at the start of the prompt that the text does not show: what models want before it."""
+
+
 @attrs.define(kw_only=True)
 class RunPlan:
     """One client request: P prompts of n choices each, numbered prompt-major."""
@@ -107,16 +141,44 @@ class RunPlan:
     format: Spec = PLAIN
     """How the raw text is read: as the model marks it, or as it stands."""
     include_reasoning: bool = True
+    calls: bool = False
+    """Whether calls are looked for in the raw text; else their markers are text like any other."""
+    parallel_calls: bool = True
+    """False: the answer ends with its first call."""
+    skip_special: bool = True
+    """Control tokens of the output are not shown."""
+    tell_tokens: bool = False
+    """Deltas tell the ids of their tokens and the count so far."""
+    tokens_as_ids: bool = False
+    """Logprobs show tokens by their ids."""
+    prompt_ids: bool = False
+    """The log's first event tells the prompt's ids."""
+    echoed: Sequence[EchoedPrompt] = ()
+    """One for each prompt, or none at all."""
     echo: Mapping[str, Any]
     """What the log's first event says of the request; holds at least ``model``."""
     answer: Answer
 
+    def echo_of(self, choice: int) -> Mapping[str, Any]:
+        """What the first event of this choice's log says of the request."""
+        if not self.prompt_ids:
+            return self.echo
+        return {**self.echo, "prompt_token_ids": self.prompts[choice // self.n].tolist()}
+
     def check_capabilities(self) -> None:
         """Raises ``InvalidRequest`` for the first option the model's engine does not have."""
+        capabilities = self.model.info.capabilities
         for capability, param in self.sampling.required():
-            if capability not in self.model.info.capabilities:
+            if capability not in capabilities:
                 raise InvalidRequest(
                     f"`{param}` is not supported by the model `{self.model.id}`.",
                     code="unsupported_parameter",
                     param=param,
                 )
+        held = self.sampling.grammar_param()
+        if held is not None and Capability.GRAMMAR not in capabilities:
+            raise InvalidRequest(
+                f"`{held}`: the model `{self.model.id}` cannot be held to a form on this server.",
+                code="unsupported_value",
+                param=held,
+            )

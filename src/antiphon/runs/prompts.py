@@ -7,12 +7,22 @@ from collections.abc import Sequence
 from typing import Any
 
 from antiphon.errors import InvalidRequest
-from antiphon.prompting.conversation import Message, chat_messages, response_messages
+from antiphon.prompting.conversation import (
+    Message,
+    as_shown,
+    chat_messages,
+    response_messages,
+    shown_tools,
+)
+from antiphon.prompting.truncation import without_oldest
 from antiphon.requests.chat import ChatRequest
 from antiphon.requests.completions import CompletionRequest
 from antiphon.requests.generation import template_variables
+from antiphon.requests.input_items import InputItem, InputMessage
 from antiphon.requests.responses import ResponseRequest
+from antiphon.requests.tokenize import EncodeChat, EncodePrompt
 from antiphon.runs.catalogue import ServedModel
+from antiphon.runs.plan import EchoedPrompt
 
 
 def completion_prompts(model: ServedModel, request: CompletionRequest) -> list[array[int]]:
@@ -28,15 +38,121 @@ def completion_prompts(model: ServedModel, request: CompletionRequest) -> list[a
     ]
 
 
+def echoed_prompts(
+    model: ServedModel, request: CompletionRequest, prompts: Sequence[array[int]]
+) -> list[EchoedPrompt]:
+    """The prompts as an answer can begin with them: as they were sent, ids as their text."""
+    return [
+        EchoedPrompt(text=given, unseen=_unseen(model, given, ids))
+        if isinstance(given, str)
+        else EchoedPrompt(text=model.prompter.decode(given))
+        for given, ids in zip(request.prompts, prompts, strict=True)
+    ]
+
+
+def _unseen(model: ServedModel, text: str, ids: array[int]) -> int:
+    """How many ids were put before those of the text itself."""
+    inner = model.prompter.text(text, add_special_tokens=False)
+    return next(
+        (
+            start
+            for start in range(len(ids) - len(inner) + 1)
+            if ids[start : start + len(inner)] == inner
+        ),
+        0,
+    )
+
+
 def chat_prompt(model: ServedModel, request: ChatRequest) -> array[int]:
     """The conversation through the chat template. Raises ``InvalidRequest``."""
-    messages = chat_messages(request.messages)
-    return _render(model, request, messages, "messages", request.add_generation_prompt)
+    return _chat(model, request, shown_tools(request), _variables(request))
+
+
+def chat_tokens(model: ServedModel, request: EncodeChat) -> array[int]:
+    """The same for a conversation that is only to be tokenized. Raises ``InvalidRequest``."""
+    check_tools(model, request.tools)
+    if not model.prompter.writes_prompts:
+        raise InvalidRequest(
+            f"The model `{model.id}` is a recording and has no chat template.",
+            code="unsupported_parameter",
+            param="messages",
+        )
+    return _chat(model, request, as_shown(request.tools), request.chat_template_kwargs)
+
+
+def text_tokens(model: ServedModel, request: EncodePrompt) -> array[int]:
+    """The ids of a text. Raises ``InvalidRequest``."""
+    _check_size(model, len(request.prompt), "prompt")
+    return model.prompter.encode(request.prompt, add_special_tokens=request.add_special_tokens)
+
+
+def _chat(
+    model: ServedModel,
+    request: ChatRequest | EncodeChat,
+    tools: list[dict[str, Any]] | None,
+    variables: dict[str, Any],
+) -> array[int]:
+    if request.documents is not None:
+        if not model.prompter.takes_documents:
+            raise InvalidRequest(
+                f"The chat template of `{model.id}` shows no documents.",
+                code="unsupported_parameter",
+                param="documents",
+            )
+        variables = {**variables, "documents": request.documents}
+    return _render(
+        model,
+        chat_messages(request.messages),
+        "messages",
+        add_generation_prompt=request.add_generation_prompt,
+        continue_final=request.continue_final_message,
+        add_special_tokens=request.add_special_tokens,
+        tools=tools,
+        extra=variables,
+    )
 
 
 def response_prompt(model: ServedModel, request: ResponseRequest) -> array[int]:
-    """Instructions and input items through the chat template. Raises ``InvalidRequest``."""
-    return _render(model, request, response_messages(request), "input", True)
+    """Instructions and input items through the chat template. Raises ``InvalidRequest``.
+
+    With ``truncation: auto`` the oldest items are left out as far as need be.
+    """
+
+    def write(messages: Sequence[Message]) -> array[int]:
+        return _render(
+            model,
+            messages,
+            "input",
+            add_special_tokens=request.add_special_tokens,
+            tools=shown_tools(request),
+            extra=_variables(request),
+        )
+
+    if request.truncation != "auto":
+        return write(response_messages(request))
+    given = request.input
+    if isinstance(given, str):
+        given = [InputMessage(role="user", content=given)]
+    room = model.info.context_length - (request.max_output_tokens or 1)
+
+    def write_if_it_fits(items: Sequence[InputItem]) -> array[int] | None:
+        try:
+            prompt = write(response_messages(request, items))
+        except InvalidRequest as refusal:
+            # Without some of its messages, a template may refuse a conversation.
+            if len(items) == len(given) and refusal.code != TOO_LONG:
+                raise
+            return None
+        return prompt if len(prompt) <= room else None
+
+    if (prompt := without_oldest(given, write_if_it_fits)) is None:
+        raise InvalidRequest(
+            "The input is longer than the model's context length of "
+            f"{model.info.context_length} tokens allows, even without all that may be left out.",
+            code=TOO_LONG,
+            param="input",
+        )
+    return prompt
 
 
 def check_tools(model: ServedModel, tools: Sequence[object]) -> None:
@@ -53,7 +169,9 @@ def unused_settings(model: ServedModel, request: ChatRequest | ResponseRequest) 
     """What the request asks of the chat template that this model's template knows nothing of."""
     known = model.prompter.variables
     of_chat = isinstance(request, ChatRequest)
-    unused = []
+    unused = [
+        f"chat_template_kwargs.{name}" for name in request.chat_template_kwargs.keys() - known
+    ]
     if (names := template_variables(request.effort, None).keys()) and not names & known:
         unused.append("reasoning_effort" if of_chat else "reasoning.effort")
     if request.verbosity is not None and "verbosity" not in known:
@@ -61,6 +179,7 @@ def unused_settings(model: ServedModel, request: ChatRequest | ResponseRequest) 
     return unused
 
 
+TOO_LONG = "context_length_exceeded"
 MOST_SHRINKING = 3
 """Characters that normalisation may make one of (three Hangul letters a syllable: NFC)."""
 
@@ -72,26 +191,23 @@ def _check_size(model: ServedModel, characters: int, param: str) -> None:
         raise InvalidRequest(
             f"This prompt has {characters} characters and is longer than the model's context "
             f"length of {context} tokens allows.",
-            code="context_length_exceeded",
+            code=TOO_LONG,
             param=param,
         )
 
 
-def _render(
-    model: ServedModel,
-    request: ChatRequest | ResponseRequest,
-    messages: Sequence[Message],
-    param: str,
-    add_generation_prompt: bool,
-) -> array[int]:
-    _check_size(model, sum(len(message["content"]) for message in messages), param)
-    variables: dict[str, Any] = {
+def _variables(request: ChatRequest | ResponseRequest) -> dict[str, Any]:
+    return {
         **template_variables(request.effort, request.verbosity),
         **request.chat_template_kwargs,
     }
+
+
+def _render(
+    model: ServedModel, messages: Sequence[Message], param: str, **options: Any
+) -> array[int]:
+    _check_size(model, sum(len(message["content"]) for message in messages), param)
     try:
-        return model.prompter.chat(
-            messages, add_generation_prompt=add_generation_prompt, extra=variables
-        )
+        return model.prompter.chat(messages, **options)
     except InvalidRequest as refusal:
         raise InvalidRequest(refusal.message, code=refusal.code, param=param) from None

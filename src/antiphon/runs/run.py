@@ -87,7 +87,11 @@ class Run:
 
     def accept(self, choice: Choice) -> None:
         """The engine took one choice."""
-        choice.accept(Accept(id=self.plan.tail, created_at=self._created_at, echo=self.plan.echo))
+        choice.accept(
+            Accept(
+                id=self.plan.tail, created_at=self._created_at, echo=self.plan.echo_of(choice.index)
+            )
+        )
 
     def refuse(self, refusal: AntiphonError) -> None:
         """The engine did not take a choice: there will be no answer at all."""

@@ -6,7 +6,9 @@ from collections.abc import Callable, Iterator
 
 from antiphon.engines.port import EngineRequest
 from antiphon.errors import InvalidRequest
+from antiphon.runs.choice import Choice
 from antiphon.runs.plan import RunPlan
+from responsory.segments import Segmenter
 
 SEEDS = 2**64
 
@@ -53,5 +55,34 @@ def engine_requests(
             logit_bias=sampling.logit_bias,
             allowed_ids=sampling.allowed_ids,
             logprobs=sampling.logprobs,
+            prompt_logprobs=sampling.prompt_logprobs,
+            grammar=sampling.grammar,
+            cache_salt=sampling.cache_salt.encode(),
+            priority=sampling.priority,
             arrival_ns=arrival_ns,
         )
+
+
+def choice_for(plan: RunPlan, request: EngineRequest) -> Choice:
+    """The choice that this engine request is for."""
+    return Choice(
+        key=request.key,
+        index=request.choice,
+        prompt=request.prompt,
+        detokenizer=plan.model.prompter.detokenizer(skip_special=plan.skip_special),
+        segmenter=Segmenter(
+            plan.format,
+            stop=plan.stop,
+            include_stop=plan.include_stop,
+            reasoning=plan.include_reasoning,
+            calls=plan.calls,
+            parallel=plan.parallel_calls,
+            **({"tokens": True} if plan.tell_tokens else {}),
+        ),
+        logprobs=request.logprobs is not None,
+        stop_ids=frozenset(request.stop_ids),
+        tell_tokens=plan.tell_tokens,
+        tokens_as_ids=plan.tokens_as_ids,
+        echoed=plan.echoed[request.choice // plan.n] if plan.echoed else None,
+        echo_logprobs=request.prompt_logprobs is not None,
+    )
