@@ -167,6 +167,8 @@ def test_logprobs_come_only_when_asked_for() -> None:
     assert list(frame.logprob) == [-0.5]
     (frame,) = play(made, logprobs=20)
     assert len(frame.spelling[0][0].top) == 3
+    (frame,) = play(made, logprobs=0)
+    assert [(one.text, one.logprob, one.top) for one in frame.spelling[0]] == [("a", -0.5, ())]
 
 
 def test_logprobs_follow_the_cut() -> None:

@@ -12,7 +12,7 @@ import attrs
 import pytest
 
 from antiphon.engines.pace import Pace
-from antiphon.engines.port import EngineStartError, Finish, StepFrame
+from antiphon.engines.port import EngineStartError, Finish, GrammarSpec, StepFrame
 from antiphon.engines.recording import Recording
 from antiphon.engines.replay import ReplayEngine
 from antiphon.engines.replay_schedule import CONTEXT_LENGTH
@@ -20,6 +20,7 @@ from engines.replay.builders import MS, ManualClock, all_rows, recording, reques
 
 STOP = ["finish", 0, "stop"]
 NONE, HELD = Finish.NONE, ["hold"]
+BROKEN = ["finish", 0, "error", {"code": "engine_failed", "message": "m"}]
 ABC = recording(*said("a", "b", "c"), STOP)
 
 
@@ -172,6 +173,51 @@ async def test_a_prompt_must_leave_room_for_a_token() -> None:
         assert frame.error[0].code == "context_length_exceeded"
         stage.engine.submit(request(2, prompt=array("I", bytes(4 * (CONTEXT_LENGTH - 1)))))
         assert all_rows(await stage.advance())[1:] == [(2, [0], Finish.LENGTH, "a")]
+
+
+@pytest.mark.parametrize("pace", [Pace.RECORDED, Pace.FULL, Pace.parse("4x20ms")], ids=str)
+@pytest.mark.parametrize(
+    "made", [ABC, recording(HELD), recording(BROKEN)], ids=["abc", "held", "broken"]
+)
+async def test_no_token_asked_for_is_an_end_at_once(pace: Pace, made: Recording) -> None:
+    """Whatever was recorded, and before the first recorded moment."""
+    async with on_stage(made, pace) as stage:
+        stage.engine.submit(request(max_tokens=0))
+        assert all_rows(await stage.advance()) == [
+            (1, [], NONE, None),
+            (1, [], Finish.LENGTH, None),
+        ]
+        assert stage.clock.ns == 0
+
+
+async def test_what_a_prompt_scored_was_not_recorded() -> None:
+    async with on_stage(ABC, Pace.FULL) as stage:
+        stage.engine.submit(request(prompt_logprobs=0))
+        (frame,) = await stage.advance()
+        assert rows(frame) == [(1, [], Finish.ERROR, None)]
+        assert frame.error[0].code == "unsupported"
+        assert "prompt_logprobs" in frame.error[0].message
+
+
+async def test_a_grammar_is_taken_and_the_recording_played_as_it_is() -> None:
+    async with on_stage(ABC, Pace.FULL) as stage:
+        stage.engine.submit(request(grammar=GrammarSpec(kind="regex", text="[0-9]+")))
+        assert [row[3] for row in all_rows(await stage.advance())] == [None, "a", "b", "c"]
+
+
+async def test_gauges_of_a_frame_count_all_that_was_submitted_before_it() -> None:
+    made = recording(*said("a"), HELD)
+    async with on_stage(made, max_running=2) as stage:
+        for key in (1, 2, 3, 4):
+            stage.engine.submit(request(key))
+        (frame,) = await stage.advance()
+        assert (frame.gauges.running, frame.gauges.waiting) == (2, 2)
+        stage.engine.submit(request(5))
+        assert await stage.advance() == [], "nothing moves, so nobody hears of the fifth"
+        stage.engine.abort([1])
+        (frame,) = await stage.advance()
+        assert rows(frame) == [(1, [], Finish.ABORT, None), (3, [], NONE, None)]
+        assert (frame.gauges.running, frame.gauges.waiting) == (2, 2)
 
 
 async def test_more_than_max_running_wait_and_more_than_max_waiting_are_refused() -> None:

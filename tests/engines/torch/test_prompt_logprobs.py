@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 import pytest
 import torch
-from hypothesis import event, given, settings
+from hypothesis import event, example, given, settings
 from hypothesis import strategies as st
 
 from antiphon.engines.port import PAD_ID, EngineRequest, Finish, PromptLogprobs
@@ -106,6 +106,7 @@ def test_they_are_those_of_the_model_itself(engine: EngineLoop, max_tokens: int)
     step_tokens=st.integers(1, 90),
     max_running=st.sampled_from([1, 4, 8]),
 )
+@example(asking=[(one, 5, 55) for one in PROMPTS], pages=16, step_tokens=7, max_running=8)
 @settings(max_examples=30, deadline=None)
 def test_neither_chunks_nor_company_nor_preemption_change_them(
     engine: EngineLoop,

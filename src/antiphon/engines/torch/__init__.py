@@ -8,7 +8,8 @@ torch itself is imported when an engine starts, so importing this package is che
     admission.py  what is refused before it is queued
     scheduler.py  who runs in a step; pages.py, sequence.py: what a running request holds
     runner.py     one step on the device; batch.py: its tensors
-    models/       the decoder;  sampling/  from logits to a token;  weights/  files to tensors
+    models/       the decoder;  weights/  files to tensors
+    sampling/     from logits to a token, and to the logprobs of a prompt (prompt_scores.py)
 """
 
 from antiphon.engines.torch.engine import TorchEngine
