@@ -13,8 +13,9 @@ from antiphon.engines.port import EngineRequest
 from antiphon.engines.recording import Recording
 from antiphon.engines.replay import ReplayEngine
 from antiphon.engines.replay_schedule import CONTEXT_LENGTH
-from engines.contract import EngineContract, EngineRig
+from engines.contract import EngineContract
 from engines.replay.builders import ManualClock, recording, request, said
+from engines.rig import EngineRig
 
 SHORT, ENDLESS = "plain/short", "plain/endless"
 

@@ -10,7 +10,8 @@ from antiphon.engines.torch import TorchEngine
 from antiphon.engines.torch.drawn import DrawnToken
 from antiphon.engines.torch.scheduler import Chunk
 from antiphon.models.files import ModelFiles
-from engines.contract import EngineContract, EngineRig
+from engines.contract import EngineContract
+from engines.rig import EngineRig
 from engines.torch.requests import a_request
 
 
