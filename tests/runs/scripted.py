@@ -37,7 +37,7 @@ class ScriptedEngine:
             kv_pages=64,
             dtype="none",
             device="none",
-            capabilities=frozenset({"seed", "logprobs"}),
+            capabilities=frozenset({"seed", "logprobs", "prompt_logprobs", "priority"}),
         )
 
     async def start(self) -> EngineInfo:
