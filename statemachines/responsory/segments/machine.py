@@ -190,7 +190,11 @@ class Segmenter:
         """See whether the next piece can be read at a glance, and if so as what."""
         mode = self._scanner.mode
         self._quiet = (
-            not self.ended and self._scanner.idle and not self._logprobs and not self._count.pending
+            not self.ended
+            and self._ids is None
+            and self._scanner.idle
+            and not self._logprobs
+            and not self._count.pending
         )
         glance = self._quiet and not self._matcher.looks
         if mode.channel is Reasoning and not self._reasoning:
