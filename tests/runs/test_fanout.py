@@ -131,6 +131,11 @@ def test_prompts_and_limits_that_do_not_fit_are_refused_before_the_engine() -> N
         stage.open()
     assert (caught.value.param, caught.value.code) == ("messages", "context_length_exceeded")
     assert stage.engine.submitted == []
+    # Nothing is to be drawn, so no room is needed.
+    stage.open(limit=TokenLimit(tokens=0, param="max_tokens", cut_to_fit=False))
+    stage.engine.info.context_length = 4
+    with pytest.raises(InvalidRequest, match="is longer than the model's context length"):
+        stage.open(limit=TokenLimit(tokens=0, param="max_tokens", cut_to_fit=False))
 
 
 def test_an_option_the_engine_lacks_is_refused() -> None:

@@ -96,7 +96,7 @@ class TokenLimit:
     def resolve(self, prompt_tokens: int, context_length: int, prompt_param: str) -> int:
         """The limit for a prompt. Raises ``InvalidRequest`` (``context_length_exceeded``)."""
         room = context_length - prompt_tokens
-        if room < 1:
+        if room < (0 if self.tokens == 0 else 1):
             raise InvalidRequest(
                 f"This prompt has {prompt_tokens} tokens and is longer than the model's context "
                 f"length of {context_length} tokens allows.",

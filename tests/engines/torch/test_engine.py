@@ -155,6 +155,19 @@ async def test_the_context_ends_the_output(tiny: ModelFiles) -> None:
     assert {story.finish for story in stories} == {Finish.LENGTH}
 
 
+async def test_a_prompt_that_fills_the_context_can_be_scored_and_not_answered(
+    tiny: ModelFiles,
+) -> None:
+    prompt = [5] * 2048
+    scored, answered = await ask(
+        tiny,
+        a_request(1, prompt, max_tokens=0, prompt_logprobs=0),
+        a_request(2, prompt, max_tokens=1),
+    )
+    assert (scored.finish, scored.tokens) == (Finish.LENGTH, [])
+    assert answered.finish is Finish.ERROR
+
+
 async def test_logprobs_only_where_asked(tiny: ModelFiles) -> None:
     shape, weights = Shape(), random_weights(Shape())
     async with running(tiny) as (engine, watch):

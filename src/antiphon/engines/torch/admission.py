@@ -27,7 +27,7 @@ CAPABILITIES = frozenset(
 
 def refusal(request: EngineRequest, info: EngineInfo) -> EngineError | None:
     """Why the request cannot run here; None if it can."""
-    if len(request.prompt) + 1 > info.context_length:
+    if len(request.prompt) + min(request.max_tokens, 1) > info.context_length:
         return EngineError(
             code="context_length_exceeded",
             message=f"the prompt has {len(request.prompt)} tokens and leaves no room for an "
