@@ -271,7 +271,7 @@ class ReplayPrompter:
         if not self._ids_are_bytes:
             raise InvalidRequest(
                 "The ids of this recording have no text of their own.",
-                code="unsupported_value",
+                code="unsupported_parameter",
                 param="prompt",
             )
         return _checked(tokens, len(_BYTES))
