@@ -68,7 +68,8 @@ class CallReader(Protocol):
 
 
 class CallFormat(Protocol):
-    """How a family writes a call behind its opener. ``closer`` ends one whose arguments broke."""
+    """How a family writes a call behind its opener. ``closer`` ends one whose arguments broke; it
+    may be empty."""
 
     @property
     def closer(self) -> str: ...
@@ -185,12 +186,14 @@ def with_calls(
     spec: Spec, opener: str, form: CallFormat, *, after: str = "answer", broken: str = "arguments"
 ) -> Spec:
     """``spec`` with calls behind ``opener`` in each of its modes: a call ends reasoning too. The
-    mode ``after`` follows a call."""
+    mode ``after`` follows a call, and ``broken`` is added for arguments that break; without a
+    closer they go on to the end of the text."""
     call = Call(form, after, broken)
     modes = {
-        name: Mode(mode.channel, mode.markers, mode.then, {**mode.calls, opener: call})
+        name: mode
+        if mode.channel is CallInput
+        else Mode(mode.channel, mode.markers, mode.then, {**mode.calls, opener: call})
         for name, mode in spec.modes.items()
-        if mode.channel is not CallInput
     }
-    modes[broken] = Mode(CallInput, {form.closer: after})
+    modes[broken] = Mode(CallInput, {form.closer: after} if form.closer else {})
     return Spec(modes, spec.start, spec.prefilled)
