@@ -7,7 +7,7 @@ from hypothesis import settings
 
 from antiphon.models.files import ModelFiles, resolve
 
-pytest_plugins = ("golden.update",)
+pytest_plugins = ("golden.update", "wire.plugin")
 
 # A deadline is a wall time, and machines that run tests are shared.
 settings.register_profile("no deadline", deadline=None)

@@ -5,4 +5,11 @@ from __future__ import annotations
 import sys
 from pathlib import Path
 
+import pytest
+
 sys.path.insert(0, str(Path(__file__).parent / "goldens"))
+
+
+def pytest_configure(config: pytest.Config) -> None:
+    """This folder is run away from the others too, where nobody else says what the marker is."""
+    config.addinivalue_line("markers", "wire(*rows): rows of the wire's contract that a test holds")

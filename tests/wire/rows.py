@@ -1,0 +1,79 @@
+"""The rows of the contract, and which tests name them."""
+
+from __future__ import annotations
+
+import tomllib
+from collections.abc import Iterable, Mapping
+from pathlib import Path
+
+import attrs
+
+from wire.fields import CLASSES, REFUSED, without_effect
+
+CONTRACT = Path(__file__).with_name("contract.toml")
+LATER = ("later:", "never:")
+GROUPS: Mapping[str, tuple[str, ...]] = {
+    "all": ("chat", "completions", "responses"),
+    "chunked": ("chat", "completions"),
+    "conversation": ("chat", "responses"),
+    **{name: (name,) for name in CLASSES},
+}
+"""The endpoints of a table of parameters."""
+
+
+@attrs.frozen
+class Row:
+    """``id``: as tests name it. ``says``: what is held, in a few words."""
+
+    id: str
+    says: str
+
+    @property
+    def due(self) -> bool:
+        """Whether some test must hold it."""
+        return not self.says.startswith(LATER)
+
+
+def load(path: Path = CONTRACT) -> dict[str, Row]:
+    """Every row by its id, in the order of the file; what is refused or ignored by name last."""
+    data = tomllib.loads(path.read_text(encoding="utf-8"))
+    rows = [Row(name, says) for name, says in data["rules"].items()]
+    rows += [Row(f"error:{code}", says) for code, says in data["errors"].items()]
+    rows += [Row(f"endpoint:{name}", says) for name, says in data["endpoints"].items()]
+    for group, table in data["parameters"].items():
+        rows += [
+            Row(f"param:{endpoint}.{name}", says)
+            for name, says in table.items()
+            for endpoint in GROUPS[group]
+        ]
+    for endpoint, table in REFUSED.items():
+        rows += [Row(f"param:{endpoint}.{name}", "refused") for name in table]
+    for endpoint in CLASSES:
+        rows += [
+            Row(f"param:{endpoint}.{name}", "ignored, and told so")
+            for name in sorted(without_effect(endpoint))
+        ]
+    by_id: dict[str, Row] = {}
+    for row in rows:
+        by_id.setdefault(row.id, row)
+    return by_id
+
+
+def named(name: str, rows: Mapping[str, Row]) -> list[str]:
+    """The ids that a marker's argument names. Raises ``KeyError`` for one that names none."""
+    if not name.startswith("param:*."):
+        return [rows[name].id]
+    found = [row for endpoint in CLASSES if (row := f"param:{endpoint}.{name[8:]}") in rows]
+    if not found:
+        raise KeyError(name)
+    return found
+
+
+def held(tests: Mapping[str, Iterable[str]], rows: Mapping[str, Row]) -> dict[str, list[str]]:
+    """The tests that hold each row, from the names that each test has in its markers."""
+    found: dict[str, set[str]] = {row: set() for row in rows}
+    for test, names in tests.items():
+        for name in names:
+            for row in named(name, rows):
+                found[row].add(test)
+    return {row: sorted(tests) for row, tests in found.items()}

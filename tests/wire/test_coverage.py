@@ -1,0 +1,98 @@
+"""Every row of the contract is held by a test, and the document says by which."""
+
+from __future__ import annotations
+
+import json
+import subprocess
+import sys
+from collections.abc import Mapping
+from pathlib import Path
+
+import pytest
+
+from wire.fields import CLASSES, parameters
+from wire.literals import names_in
+from wire.page import page
+from wire.plugin import elsewhere, of_whole_suite
+from wire.rows import Row, held, load, named
+
+ROOT = Path(__file__).parents[2]
+DOCUMENT = ROOT / "docs" / "wire-coverage.md"
+ROWS = load()
+
+
+@pytest.fixture(scope="module")
+def names(
+    request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory
+) -> Mapping[str, list[str]]:
+    """What each test of the repository names; collected in a process if it was not here."""
+    whole = of_whole_suite(request.config)
+    if whole is not None:
+        return whole
+    path = tmp_path_factory.mktemp("wire") / "names.json"
+    command = [sys.executable, "-m", "pytest", "--collect-only", "-q", "--no-header"]
+    done = subprocess.run(
+        [*command, "-p", "no:cacheprovider", f"--wire-names={path}", "tests"],
+        cwd=ROOT, capture_output=True, text=True, check=False,
+    )  # fmt: skip
+    assert done.returncode == 0, done.stdout[-2000:] + done.stderr[-2000:]
+    collected: dict[str, list[str]] = json.loads(path.read_text())
+    return collected | elsewhere(ROOT)
+
+
+def test_every_name_is_a_row(names: Mapping[str, list[str]]) -> None:
+    for test, rows in names.items():
+        for name in rows:
+            assert named(name, ROWS), test
+
+
+def test_every_row_is_held(names: Mapping[str, list[str]]) -> None:
+    tests = held(names, ROWS)
+    assert [row.id for row in ROWS.values() if row.due and not tests[row.id]] == []
+
+
+def test_the_document_is_fresh(
+    names: Mapping[str, list[str]], request: pytest.FixtureRequest
+) -> None:
+    text = page(ROWS, held(names, ROWS))
+    if request.config.getoption("--update-wire-coverage"):
+        DOCUMENT.write_text(text, encoding="utf-8")
+    assert DOCUMENT.read_text(encoding="utf-8") == text, "pytest tests/wire --update-wire-coverage"
+
+
+@pytest.mark.parametrize("endpoint", CLASSES)
+def test_every_field_of_a_request_is_a_row(endpoint: str) -> None:
+    listed = {
+        row.id.removeprefix(f"param:{endpoint}.")
+        for row in ROWS.values()
+        if row.id.startswith(f"param:{endpoint}.") and not row.says.startswith(("refused", "ignor"))
+    }
+    fields = parameters(endpoint)
+    assert sorted(listed - fields) == []
+    assert sorted(f"{name}" for name in fields if f"param:{endpoint}.{name}" not in ROWS) == []
+
+
+def test_a_star_names_every_endpoint_that_has_the_parameter() -> None:
+    assert named("param:*.n", ROWS) == ["param:chat.n", "param:completions.n", "param:responses.n"]
+    with pytest.raises(KeyError):
+        named("param:*.nothing", ROWS)
+    with pytest.raises(KeyError):
+        named("F99", ROWS)
+
+
+def test_a_test_that_names_a_row_holds_it() -> None:
+    rows = {"F1": Row("F1", "x"), "F2": Row("F2", "later: y")}
+    assert held({"b": ["F1"], "a": ["F1"]}, rows) == {"F1": ["a", "b"], "F2": []}
+    assert (rows["F1"].due, rows["F2"].due) == (True, False)
+    assert "| F1 | x | `a`<br>`b` |" in page(rows, held({"b": ["F1"], "a": ["F1"]}, rows))
+
+
+def test_names_are_read_from_text() -> None:
+    source = """
+pytestmark = pytest.mark.wire("F1")
+@pytest.mark.wire("S1", "param:chat.n")
+async def test_one(): pass
+def test_two(): pass
+def other(): pass
+"""
+    assert names_in(source) == {"test_one": {"F1", "S1", "param:chat.n"}, "test_two": {"F1"}}
