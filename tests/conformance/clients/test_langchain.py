@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from typing import Any
 
 import openai
@@ -13,6 +14,7 @@ from conformance.conftest import Server
 from conformance.sdk.optional import conformance_package
 
 langchain_openai = conformance_package("langchain_openai")
+langchain_core = conformance_package("langchain_core.messages")
 
 
 @pytest.fixture(params=[False, True], ids=["chat", "responses"])
@@ -23,18 +25,30 @@ def on_responses(request: pytest.FixtureRequest) -> bool:
 Connect = Callable[[str], Any]
 
 
-@pytest.fixture
-def connect(replay_server: Server, wire: Wire, on_responses: bool) -> Iterator[Connect]:
+@contextmanager
+def connected(server: Server, wire: Wire, on_responses: bool) -> Iterator[Connect]:
     """A chat model by the name of a recording."""
     with openai.DefaultHttpxClient(**wire.options) as http:
         yield lambda name: langchain_openai.ChatOpenAI(
             model=name,
-            base_url=replay_server.api,
+            base_url=server.api,
             api_key="none",
             use_responses_api=on_responses,
             stream_usage=True,
             http_client=http,
         )
+
+
+@pytest.fixture
+def connect(replay_server: Server, wire: Wire, on_responses: bool) -> Iterator[Connect]:
+    with connected(replay_server, wire, on_responses) as connect:
+        yield connect
+
+
+@pytest.fixture
+def script(scripted_server: Server, wire: Wire, on_responses: bool) -> Iterator[Connect]:
+    with connected(scripted_server, wire, on_responses) as connect:
+        yield connect
 
 
 def test_invoke_and_stream(connect: Connect, wire: Wire, on_responses: bool) -> None:
@@ -102,3 +116,53 @@ def test_a_failure_in_the_stream(connect: Connect, wire: Wire) -> None:
     with pytest.raises(openai.APIError, match="The engine stopped unexpectedly"):
         list(model.stream("Hi"))
     assert len(wire.requests) == 1
+
+
+def get_weather(city: str) -> str:
+    """The weather in a city."""
+    return f"17 degrees in {city}"
+
+
+@pytest.mark.parametrize("streamed", [False, True])
+@pytest.mark.parametrize(
+    ("name", "cities", "answer"),
+    [
+        ("tools/weather", ["Zürich"], "It is 17 degrees in Zürich."),
+        ("tools/two-calls", ["Oslo", "Rome"], "Oslo and Rome both have 17 degrees."),
+    ],
+)
+def test_tools(script: Connect, name: str, cities: list[str], answer: str, streamed: bool) -> None:
+    model = script(name).bind_tools([get_weather])
+    history: list[Any] = [("human", "Hi")]
+    for calls in (cities, []):
+        if streamed:
+            chunks = list(model.stream(history))
+            message = sum(chunks[1:], chunks[0])
+        else:
+            message = model.invoke(history)
+        history.append(message)
+        assert [call["args"] for call in message.tool_calls] == [{"city": city} for city in calls]
+        assert message.invalid_tool_calls == []
+        for call in message.tool_calls:
+            assert call["name"] == "get_weather"
+            history.append(
+                langchain_core.ToolMessage(get_weather(**call["args"]), tool_call_id=call["id"])
+            )
+    assert message.text == answer
+
+
+def test_structured_output(script: Connect) -> None:
+    schema = {
+        "title": "Event",
+        "type": "object",
+        "properties": {
+            "name": {"type": "string"},
+            "day": {"type": "string"},
+            "people": {"type": "array", "items": {"type": "string"}},
+        },
+        "required": ["name", "day", "people"],
+        "additionalProperties": False,
+    }
+    model = script("plain/event").with_structured_output(schema, method="json_schema")
+    due = {"name": "Science Fair", "day": "Friday", "people": ["Alice", "Bob"]}
+    assert model.invoke("Hi") == due
