@@ -19,6 +19,12 @@ conformance_package("litellm", only_found=True)
 
 PROGRAM = str(Path(__file__).with_name("litellm_calls.py"))
 HOT = {"temperature": 3}
+FUNCTION: dict[str, Any] = {
+    "name": "get_weather",
+    "parameters": {"type": "object", "properties": {"city": {"type": "string"}}},
+}
+NESTED = {"tools": [{"type": "function", "function": FUNCTION}]}
+FLAT = {"tools": [{"type": "function", **FUNCTION}]}
 ASKED: Mapping[str, tuple[str, str, dict[str, Any]]] = {
     "chat": ("chat", "plain/hello", {}),
     "chat, reasoning": ("chat", "think/then-text", {}),
@@ -27,6 +33,10 @@ ASKED: Mapping[str, tuple[str, str, dict[str, Any]]] = {
     "responses": ("responses", "plain/hello", {}),
     "responses, reasoning": ("responses", "think/then-text", {}),
     "responses, refused": ("responses", "plain/hello", HOT),
+    "chat, tool": ("chat", "tools/weather", NESTED),
+    "chat, two tools": ("chat", "tools/two-calls", NESTED),
+    "responses, tool": ("responses", "tools/weather", FLAT),
+    "responses, two tools": ("responses", "tools/two-calls", FLAT),
 }
 STREAMED: Mapping[str, dict[str, Any]] = {
     "chat": {"stream": True, "stream_options": {"include_usage": True}},
@@ -41,14 +51,14 @@ def protocol(request: pytest.FixtureRequest) -> str:
 
 
 @pytest.fixture(scope="module")
-def every_answer(replay_server: Server) -> dict[str, dict[str, Any]]:
+def every_answer(replay_server: Server, scripted_server: Server) -> dict[str, dict[str, Any]]:
     """What litellm made of every call, by its title: one process, since it takes long to import.
 
     On Responses it has a client of its own, which speaks HTTP/1.1 whatever it is told here.
     """
     calls = {
         title(name, streamed, protocol): {
-            "address": replay_server.api,
+            "address": (scripted_server if "tool" in name else replay_server).api,
             "http2": protocol == "HTTP/2",
             "endpoint": endpoint,
             "model": model,
@@ -96,6 +106,16 @@ def test_reasoning(made: Made, endpoint: str) -> None:
     unary = made[f"{endpoint}, reasoning", False]
     assert unary == made[f"{endpoint}, reasoning", True]
     assert (unary["reasoning"], unary["text"]) == ("They greet me.", "Good day!")
+
+
+@pytest.mark.parametrize("endpoint", ["chat", "responses"])
+def test_calls(made: Made, endpoint: str) -> None:
+    for what, cities in (("tool", ["Zürich"]), ("two tools", ["Oslo", "Rome"])):
+        for streamed in (False, True):
+            calls = made[f"{endpoint}, {what}", streamed]["calls"]
+            assert [name for name, _ in calls] == ["get_weather"] * len(cities)
+            assert [json.loads(arguments)["city"] for _, arguments in calls] == cities
+    assert made["chat, tool", True]["ending"] == "tool_calls"
 
 
 @pytest.mark.parametrize("streamed", [False, True])

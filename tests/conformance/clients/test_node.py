@@ -84,6 +84,64 @@ def ai_sdk(request: pytest.FixtureRequest, protocol: str) -> dict[str, dict[str,
     return run_jobs(request, "replay", "ai_sdk.mjs", jobs)
 
 
+SCRIPTED = {
+    "tools/weather": (["Zürich"], "It is 17 degrees in Zürich."),
+    "tools/two-calls": (["Oslo", "Rome"], "Oslo and Rome both have 17 degrees."),
+}
+
+
+@pytest.fixture(scope="module")
+def openai_node_tools(request: pytest.FixtureRequest, protocol: str) -> dict[str, dict[str, Any]]:
+    """By script and way."""
+    jobs = {
+        f"{script} {how}": {"how": how, "model": script}
+        for script in SCRIPTED
+        for how in ("chatTools", "responsesTools")
+    }
+    return run_jobs(request, "scripted", "openai_node.mjs", jobs)
+
+
+@pytest.fixture(scope="module")
+def ai_sdk_tools(request: pytest.FixtureRequest, protocol: str) -> dict[str, dict[str, Any]]:
+    """By script and provider, streamed or not."""
+    jobs = {
+        f"{script} {provider} {stream}": {
+            "provider": provider,
+            "model": script,
+            "stream": stream,
+            "tools": True,
+        }
+        for script in SCRIPTED
+        for provider in PROVIDERS
+        for stream in (False, True)
+    }
+    return run_jobs(request, "scripted", "ai_sdk.mjs", jobs)
+
+
+@pytest.mark.parametrize("how", ["chatTools", "responsesTools"])
+@pytest.mark.parametrize("script", SCRIPTED)
+def test_openai_node_runs_tools(
+    openai_node_tools: dict[str, dict[str, Any]], script: str, how: str
+) -> None:
+    made = openai_node_tools[f"{script} {how}"]
+    assert "error" not in made, made["error"]
+    assert (made["asked"], made["text"]) == SCRIPTED[script]
+    assert len(made["sent"]) == 2
+
+
+@pytest.mark.parametrize("stream", [False, True])
+@pytest.mark.parametrize("provider", PROVIDERS)
+@pytest.mark.parametrize("script", SCRIPTED)
+def test_ai_sdk_runs_tools(
+    ai_sdk_tools: dict[str, dict[str, Any]], script: str, provider: str, stream: bool
+) -> None:
+    made = ai_sdk_tools[f"{script} {provider} {stream}"]
+    assert "error" not in made, made["error"]
+    assert (made["asked"], made["text"]) == SCRIPTED[script]
+    assert (made["ending"], made["warned"]) == ("stop", [])
+    assert len(made["sent"]) == 2
+
+
 @pytest.mark.parametrize("how", WAYS)
 def test_openai_node(openai_node: dict[str, dict[str, Any]], how: str) -> None:
     text, reasoning, refusal, failure = (openai_node[f"{what} {how}"] for what in MODELS)

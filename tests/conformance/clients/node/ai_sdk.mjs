@@ -28,6 +28,8 @@ await program(async ({ address, provider, model, stream, tools, options }, fetch
   const call = {
     model: providers[provider](address, fetch)(model),
     prompt: "Hi",
+    // Else it sends earlier items by their ids, and nothing is stored.
+    providerOptions: { openai: { store: false } },
     ...(tools ? { tools: { get_weather: getWeather }, stopWhen: isStepCount(4) } : {}),
     ...options,
   };

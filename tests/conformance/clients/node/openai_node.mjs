@@ -3,6 +3,17 @@
 import OpenAI from "openai";
 import { program } from "./wire.mjs";
 
+const weather = {
+  name: "get_weather",
+  description: "The weather in a city.",
+  parameters: { type: "object", properties: { city: { type: "string" } } },
+};
+
+function told(asked, city) {
+  asked.push(city);
+  return "17 degrees";
+}
+
 const messages = [{ role: "user", content: "Hi" }];
 
 function ofChat(answer, reasoning) {
@@ -65,27 +76,34 @@ const ways = {
   // A tool that is run, and the answer after its output.
   async chatTools(client, options) {
     const asked = [];
+    const get_weather = {
+      type: "function",
+      function: { ...weather, parse: JSON.parse, function: ({ city }) => told(asked, city) },
+    };
     const runner = client.chat.completions.runTools({
       messages,
       stream: true,
-      tools: [
-        {
-          type: "function",
-          function: {
-            name: "get_weather",
-            description: "The weather in a city.",
-            parameters: { type: "object", properties: { city: { type: "string" } } },
-            parse: JSON.parse,
-            function: ({ city }) => {
-              asked.push(city);
-              return "17 degrees";
-            },
-          },
-        },
-      ],
+      tools: [get_weather],
       ...options,
     });
     return { text: await runner.finalContent(), asked };
+  },
+  // The same by hand, for which there is no helper.
+  async responsesTools(client, options) {
+    const asked = [];
+    const input = [{ role: "user", content: "Hi" }];
+    for (;;) {
+      const tools = [{ type: "function", strict: false, ...weather }];
+      const stream = client.responses.stream({ input, tools, ...options });
+      const response = await stream.finalResponse();
+      const calls = response.output.filter((item) => item.type === "function_call");
+      if (!calls.length) return { text: response.output_text, asked };
+      input.push(...response.output);
+      for (const { call_id, arguments: given } of calls) {
+        const output = told(asked, JSON.parse(given).city);
+        input.push({ type: "function_call_output", call_id, output });
+      }
+    }
   },
 };
 
