@@ -12,6 +12,7 @@ from itertools import chain
 from typing import TYPE_CHECKING, NamedTuple, TypeAlias
 
 from responsory import events as ev
+from responsory.cuts import Cuts, cuts
 from responsory.errors import FIRST_ROW, LogError
 from responsory.rows import named
 from responsory.values import Tokens
@@ -27,8 +28,20 @@ _seq = operator.attrgetter("seq")
 
 
 def without_deltas(events: Iterable[ev.Event]) -> Iterator[ev.Event]:
-    """What compaction leaves."""
-    return (event for event in events if type(event) not in ev.DELTAS)
+    """What compaction leaves: a text tells its cuts where they say more than it does."""
+    deltas: list[ev.TextDelta] = []
+    for event in events:
+        if isinstance(event, ev.TextDelta):
+            deltas.append(event)
+        elif isinstance(event, ev.TextDone) and deltas:
+            yield _with_cuts(event, cuts(event, deltas))
+            deltas = []
+        elif type(event) not in ev.DELTAS:
+            yield event
+
+
+def _with_cuts(done: ev.TextDone, found: Cuts) -> ev.TextDone:
+    return ev.TextDone(done.seq, done.item, done.part, done.text, done.logprobs, done.ids, found)
 
 
 def dropped(event: ev.Event, due: int) -> int:
@@ -87,6 +100,8 @@ def restore(events: Iterable[ev.Event]) -> Restored:
         if missing and isinstance(event, Done):
             compacted = True
             whole += _deltas(event, missing)
+            if isinstance(event, ev.TextDone):
+                event = _with_cuts(event, ())
         whole.append(event)
         rows += [row] * (missing + 1)
     fault = None

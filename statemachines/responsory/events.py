@@ -14,6 +14,7 @@ from responsory.immutable import immutable
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
+    from responsory.cuts import Cuts
     from responsory.values import (
         JSON,
         ItemStatus,
@@ -84,7 +85,8 @@ class PartAdded(Event):
 
 @immutable
 class TextDelta(Event):
-    """A piece of the open ``output_text`` part. ``logprobs`` are of the tokens that it shows."""
+    """A piece of the open ``output_text`` part. ``logprobs`` are of the tokens that begin in it.
+    ``tokens``, here and below: what Tokens says, where a request asked for it."""
 
     kind: ClassVar[str] = "text_delta"
     item: int
@@ -96,7 +98,8 @@ class TextDelta(Event):
 
 @immutable
 class TextDone(Event):
-    """The open ``output_text`` part has ended. ``text`` and ``logprobs`` are the whole of it."""
+    """The open ``output_text`` part has ended. ``text``, ``logprobs`` and ``ids`` are the whole of
+    it. ``cuts`` (see ``responsory.cuts``) in a compacted log alone."""
 
     kind: ClassVar[str] = "text_done"
     item: int
@@ -104,6 +107,7 @@ class TextDone(Event):
     text: str
     logprobs: tuple[Logprob, ...] = ()
     ids: tuple[int, ...] = ()
+    cuts: Cuts = ()
 
 
 @immutable
@@ -119,7 +123,7 @@ class RefusalDelta(Event):
 
 @immutable
 class RefusalDone(Event):
-    """The open ``refusal`` part has ended. ``text`` is the whole of it."""
+    """The open ``refusal`` part has ended. ``text`` and ``ids`` are the whole of it."""
 
     kind: ClassVar[str] = "refusal_done"
     item: int
@@ -141,7 +145,7 @@ class ReasoningDelta(Event):
 
 @immutable
 class ReasoningDone(Event):
-    """The open ``reasoning_text`` part has ended. ``text`` is the whole of it."""
+    """The open ``reasoning_text`` part has ended. ``text`` and ``ids`` are the whole of it."""
 
     kind: ClassVar[str] = "reasoning_done"
     item: int
@@ -171,7 +175,8 @@ class InputDelta(Event):
 
 @immutable
 class InputDone(Event):
-    """The input of the open call has ended. ``text`` is the whole of it, empty if none came."""
+    """The input of the open call has ended. ``text`` and ``ids`` are the whole of it, empty if none
+    came."""
 
     kind: ClassVar[str] = "input_done"
     item: int
@@ -190,7 +195,8 @@ class ItemDone(Event):
 
 @immutable
 class Completed(Event):
-    """The end: the engine stopped by itself. ``completed_at`` and ``stop`` are those of Finish."""
+    """The end: the engine stopped by itself. ``completed_at``, ``stop`` and ``ids`` are those of
+    Finish: after the ids of all Done events these are the last of the response."""
 
     kind: ClassVar[str] = "completed"
     usage: Usage

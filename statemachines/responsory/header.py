@@ -2,18 +2,48 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 
+from responsory import events as ev
 from responsory.errors import LogError, shown
-from responsory.upcasts import CURRENT, Version
-from responsory.values import JSON
+from responsory.upcasts import CURRENT, FIRST, TOLD, Version
+from responsory.values import JSON, Logprob
 
+DELTAS = (ev.TextDelta, ev.RefusalDelta, ev.ReasoningDelta, ev.InputDelta)
+SUMS = (
+    ev.TextDone, ev.RefusalDone, ev.ReasoningDone, ev.InputDone, ev.Completed, ev.Incomplete
+)  # fmt: skip
 KEYS = frozenset({"format", "machine", "compacted"})
 
 
-def to_header(*, compacted: bool) -> JSON:
+def to_header(*, compacted: bool, version: Version = CURRENT) -> JSON:
     """The header of a log as it is written now."""
-    return {"format": CURRENT.format, "machine": CURRENT.machine, "compacted": compacted}
+    return {"format": version.format, "machine": version.machine, "compacted": compacted}
+
+
+def version_of(events: Iterable[ev.Event]) -> Version:
+    """The first version that can tell these events. A log is written as that version, so a release
+    that is older than what the log does not hold still reads it."""
+    return TOLD if any(map(_is_told, events)) else FIRST
+
+
+def _is_told(event: ev.Event) -> bool:
+    """Whether the event has what came with the second version."""
+    if isinstance(event, DELTAS) and event.tokens is not None:
+        return True
+    if isinstance(event, SUMS) and event.ids:
+        return True
+    if isinstance(event, ev.TextDone) and event.cuts:
+        return True
+    if isinstance(event, ev.TextDelta | ev.TextDone):
+        return any(map(_entry_is_told, event.logprobs))
+    return False
+
+
+def _entry_is_told(entry: Logprob) -> bool:
+    if entry.logprob is None or entry.id is not None:
+        return True
+    return any(top.id is not None for top in entry.top)
 
 
 def from_header(header: JSON, versions: Sequence[Version]) -> tuple[Version, bool]:

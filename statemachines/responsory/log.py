@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, TypeVar, overload
 from responsory.compaction import dropped, without_deltas
 from responsory.errors import FIRST_ROW, LogError
 from responsory.events import ENDINGS, Event, TextDelta
-from responsory.header import from_header, to_header
+from responsory.header import from_header, to_header, version_of
 from responsory.lines import from_line, to_line
 from responsory.rows import from_row, named, to_row
 from responsory.upcasts import CHAIN, UpcastChain
@@ -118,7 +118,7 @@ class EventLog(Sequence[Event]):
     def rows(self) -> Iterator[JSON]:
         """The header, then one row per event; each is one JSON value. Raises LogError for a value
         that could not be read again."""
-        yield to_header(compacted=self._compacted)
+        yield to_header(compacted=self._compacted, version=version_of(self._events))
         for row, event in enumerate(self._events, FIRST_ROW):
             try:
                 yield to_row(event)

@@ -15,6 +15,7 @@ from collections.abc import Callable
 from typing import Any, NamedTuple
 
 from responsory.checks import count, counts, finite, text, unlike
+from responsory.cuts import Cuts
 from responsory.values import JSON, Logprob, Tokens, TopLogprob, Usage
 
 
@@ -148,7 +149,27 @@ def _read_tokens(value: Any) -> Tokens | None:
     return Tokens(_read_ids(ids), count(output))
 
 
+def _write_cuts(value: Any) -> JSON:
+    return [list(_pair(cut)) for cut in _tuple(value)]
+
+
+def _read_cuts(value: Any) -> Cuts:
+    return tuple(map(_pair, entries(value)))
+
+
+def _tuple(value: Any) -> tuple[Any, ...]:
+    if isinstance(value, tuple):
+        return value
+    raise unlike(value)
+
+
+def _pair(value: Any) -> tuple[int, int]:
+    length, number = entries(value, 2)
+    return count(length), count(number)
+
+
 USAGE = Field(_write_usage, _read_usage)
 LOGPROBS = Field(_write_logprobs, _read_logprobs)
 TOKENS = Field(_write_tokens, _read_tokens)
 IDS = Field(_write_ids, _read_ids)
+CUTS = Field(_write_cuts, _read_cuts)

@@ -15,7 +15,7 @@ import attrs
 from responsory import events as ev
 from responsory.checks import Check, count, echo, flag, one_of, optional, stop, text
 from responsory.errors import LogError, shown
-from responsory.row_values import IDS, LOGPROBS, TOKENS, USAGE, Field
+from responsory.row_values import CUTS, IDS, LOGPROBS, TOKENS, USAGE, Field
 from responsory.values import JSON, ItemStatus, ItemType, PartType, Phase
 
 Row: TypeAlias = list[JSON]
@@ -62,7 +62,7 @@ def _shape(event: type[ev.Event]) -> Shape:
     attributes: Sequence[attrs.Attribute[Any]]
     attributes = getattr(event, "__attrs_attrs__")  # noqa: B009  # not in the type's own view
     names = tuple(attribute.name for attribute in attributes)
-    special = {"usage": USAGE, "logprobs": LOGPROBS, "tokens": TOKENS, "ids": IDS}
+    special = {"usage": USAGE, "logprobs": LOGPROBS, "tokens": TOKENS, "ids": IDS, "cuts": CUTS}
     if event in TYPES:
         special["type"] = Field(TYPES[event], TYPES[event])
     fields = tuple(special.get(name) or Field(CHECKS[name], CHECKS[name]) for name in names)

@@ -22,6 +22,11 @@ from responsory.values import JSON
 Upcast: TypeAlias = Callable[[Row], Row]
 
 
+def unchanged(row: Row) -> Row:
+    """The step to a version that only tells more: rows of the one before are rows of it."""
+    return row
+
+
 class Version(NamedTuple):
     """``format``: how an event is written. ``machine``: the events, and the table that orders
     them."""
@@ -49,7 +54,8 @@ class UpcastChain:
         The function raises LogError for what is a row in no version, and where a step fails or
         returns no row with the same sequence number.
         """
-        steps = self._steps[self.versions.index(version) :]
+        later = self._steps[self.versions.index(version) :]
+        steps = [(old, step) for old, step in later if step is not unchanged]
 
         def upcast(row: JSON) -> JSON:
             for old, step in steps:
@@ -115,6 +121,12 @@ def _stepped(since: Version, upcast: Upcast, row: Row) -> Row:
     return after
 
 
-UPCASTS = Upcasts(Version(format=1, machine=1))
+FIRST = Version(format=1, machine=1)
+TOLD = Version(format=1, machine=2)
+"""Since it, events tell token ids and running counts, a text that was compacted its cuts, and a
+token of log probabilities can have an id, or no log probability."""
+
+UPCASTS = Upcasts(FIRST, TOLD)
+UPCASTS.step(FIRST)(unchanged)
 CHAIN = UPCASTS.chain()
 CURRENT = CHAIN.versions[-1]

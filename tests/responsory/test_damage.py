@@ -172,7 +172,7 @@ def test_every_changed_value(log: EventLog) -> None:
     """It is refused in its row, or in the first that tells otherwise, or nothing else tells it."""
     rows: list[Any] = list(log.rows())
     lines = list(log.lines())
-    refused, free = 0, FREE | ({"text", "logprobs"} if log.compacted else set())
+    refused, free = 0, FREE | ({"text", "logprobs", "cuts"} if log.compacted else set())
     for at, row in enumerate(rows):
         kind = "header" if at == 0 else row[0]
         for other in changed(row):

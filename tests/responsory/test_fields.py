@@ -12,7 +12,7 @@ from responsory import events as ev
 from responsory.errors import LogError
 from responsory.lines import to_line
 from responsory.rows import KINDS, SHAPES, checked_row, from_row, to_row
-from responsory.values import Logprob, TopLogprob, Usage
+from responsory.values import Logprob, Tokens, TopLogprob, Usage
 
 COUNTS: tuple[list[Any], list[Any]] = (
     [0, 1, 2**53 - 1],
@@ -62,20 +62,37 @@ TOKENS: list[tuple[Logprob, list[Any]]] = [
         Logprob("a", 0.0, b"a", (TopLogprob("b", -2.0, b"\x00"), TopLogprob("a", 0.0, b"a"))),
         ["a", 0.0, None, [["b", -2.0, [0]], ["a", 0.0, None]]],
     ),
+    (Logprob("", None, b""), ["", False, None, []]),
+    (Logprob("a", None, b"\x00", (), 0), ["a", False, [0], [], 0]),
+    (
+        Logprob("a", -1.0, b"a", (TopLogprob("b", -2.0, b"b", 7), TopLogprob("c", 0.0, b"c")), 9),
+        ["a", -1.0, None, [["b", -2.0, None, 7], ["c", 0.0, None]], 9],
+    ),
 ]
 BAD_TOKENS: list[Any] = [
-    None, "a", ["a", -0.5, None], ["a", -0.5, None, [], 1], [1, -0.5, None, []],
+    None, "a", ["a", -0.5, None], ["a", -0.5, None, [], 1, 1], [1, -0.5, None, []],
+    ["a", -0.5, None, [], None], ["a", -0.5, None, [], -1], ["a", -0.5, None, [], 1.0],
+    ["a", 0, None, [["b", 0, None, None]]], ["a", 0, None, [["b", 0, None, 1, 1]]],
+    ["a", 0, None, [["b", False, None]]], [1, False, None, []], ["a", False, 1, []],
     ["a", "0", None, []], ["a", True, None, []], ["a", 10**400, None, []], ["a", -0.5, "a", []],
     ["a", -0.5, [256], []], ["a", -0.5, [-1], []], ["a", -0.5, [True], []], ["a", -0.5, [1.0], []],
     ["a", -0.5, None, None], ["a", -0.5, None, [["b", -2.0]]], ["a", -0.5, None, ["abc"]],
     ["a", -0.5, None, [["b", -2.0, None, []]]], ["\ud800", -0.5, None, []],
 ]  # fmt: skip
+BAD_IDS: list[Any] = [None, 1, "1", [-1], [True], [1.0], [None], [2**53], [[1]], {"1": 1}]
+BAD_TOLD: list[Any] = [
+    1, "ab", [], [[1]], [[1], 2, 3], [1, 2], [[1], None], [[1], -1], [[1], True], [None, 1],
+]  # fmt: skip
+BAD_CUTS: list[Any] = [None, 1, "ab", [1], [[1]], [[1, 2, 3]], [[-1, 0]], [[0, -1]], [[True, 0]]]
 BAD_USAGES: list[Any] = [
     None, [1, 2, 3, 4], [1, 2, 3, 4, 5, 6], [1, 2, 3, 4, -1], [True, 2, 3, 4, 5],
     [1, "2", 3, 4, 5], [1, 2, 3.0, 4, 5], "12345", {"a": 1},
 ]  # fmt: skip
 SPECIAL: Mapping[str, tuple[Any, Any]] = {
     "usage": ([5, 4, 3, 2, 1], Usage(5, 4, 3, 2, 1)),
+    "tokens": ([[5, 2], 9], Tokens((5, 2), 9)),
+    "ids": ([7, 0], (7, 0)),
+    "cuts": ([[3, 1], [2, 0]], ((3, 1), (2, 0))),
     "logprobs": ([row for _, row in TOKENS], tuple(entry for entry, _ in TOKENS)),
 }
 
@@ -141,6 +158,45 @@ def test_a_token_is_kept(entry: Logprob, stored: list[Any]) -> None:
 def test_what_is_no_token(stored: Any) -> None:
     with pytest.raises(LogError, match=r"^a bad `text_delta` row: logprobs "):
         from_row(["text_delta", 4, 0, 0, "a", [stored]])
+
+
+@pytest.mark.parametrize("stored", BAD_IDS)
+def test_what_are_no_ids(stored: Any) -> None:
+    with pytest.raises(LogError, match=r"^a bad `input_done` row: ids "):
+        from_row(["input_done", 4, 0, "a", stored])
+    with pytest.raises(LogError, match=r"^a bad `input_done` row: ids "):
+        to_row(ev.InputDone(4, 0, "a", stored))
+
+
+@pytest.mark.parametrize("stored", BAD_TOLD)
+def test_what_a_delta_cannot_tell_of_its_tokens(stored: Any) -> None:
+    with pytest.raises(LogError, match=r"^a bad `input_delta` row: tokens "):
+        from_row(["input_delta", 4, 0, "a", stored])
+    with pytest.raises(LogError, match=r"^a bad `input_delta` row: tokens "):
+        to_row(ev.InputDelta(4, 0, "a", stored))
+
+
+@pytest.mark.parametrize("stored", BAD_CUTS)
+def test_what_are_no_cuts(stored: Any) -> None:
+    with pytest.raises(LogError, match=r"^a bad `text_done` row: cuts "):
+        from_row(["text_done", 4, 0, 0, "a", [], [], stored])
+    with pytest.raises(LogError, match=r"^a bad `text_done` row: cuts "):
+        to_row(ev.TextDone(4, 0, 0, "a", (), (), stored))
+
+
+def test_tokens_that_are_not_told_are_null() -> None:
+    event = ev.InputDelta(4, 0, "a", None)
+    assert from_row(["input_delta", 4, 0, "a", None]) == event
+    assert to_row(event) == ["input_delta", 4, 0, "a"]
+
+
+@pytest.mark.parametrize("ids", [[1], [], None, "1", (-1,), (True,), (1, 1.0), ("1",)])
+def test_what_tokens_cannot_be(ids: Any) -> None:
+    with pytest.raises(ValueError, match=r"^ids cannot be "):
+        Tokens(ids, 1)
+    for output in (-1, True, 1.0, None):
+        with pytest.raises(ValueError, match=r"^output cannot be "):
+            Tokens((1,), output)  # type: ignore[arg-type]  # what it must refuse
 
 
 @pytest.mark.parametrize("stored", BAD_USAGES)

@@ -13,11 +13,12 @@ from responsory.commands import Accept, CallOpened, Reasoning, Text
 from responsory.extended import ExtendedState
 from responsory.moves import MOVES
 from responsory.states import State
-from responsory.values import Logprob, Usage
+from responsory.values import Logprob, Tokens, Usage
 
 A, B = Logprob("a", -1.0, b"a"), Logprob("b", -2.0, b"b")
 USAGE = Usage(3, 2)
-TEXT, LOGPROBS = ["so", " far"], [A]
+TEXT, LOGPROBS, IDS = ["so", " far"], [A], [6]
+TOLD = Tokens((7, 8), 3)
 
 CHANGES: list[tuple[ev.Event, dict[str, Any]]] = [
     (ev.Created(0, "t", 1, False, {}), {"id": "t"}),
@@ -42,13 +43,20 @@ CHANGES: list[tuple[ev.Event, dict[str, Any]]] = [
     (ev.PartAdded(3, 8, 4, "reasoning_text"), {"part": 4, "state": State.REASONING_TEXT}),
     (ev.TextDelta(4, 8, 3, "x"), {"text": [*TEXT, "x"]}),
     (ev.TextDelta(4, 8, 3, "x", (B,)), {"text": [*TEXT, "x"], "logprobs": [A, B]}),
+    (ev.TextDelta(4, 8, 3, "", (), TOLD), {"text": [*TEXT, ""], "ids": [6, 7, 8]}),
     (ev.RefusalDelta(4, 8, 3, "x"), {"text": [*TEXT, "x"]}),
+    (ev.RefusalDelta(4, 8, 3, "x", TOLD), {"text": [*TEXT, "x"], "ids": [6, 7, 8]}),
+    (ev.ReasoningDelta(4, 8, 3, "x", TOLD), {"text": [*TEXT, "x"], "ids": [6, 7, 8]}),
+    (
+        ev.InputDelta(4, 8, "x", TOLD),
+        {"text": [*TEXT, "x"], "ids": [6, 7, 8], "state": State.CALL_INPUT},
+    ),
     (ev.ReasoningDelta(4, 8, 3, "x"), {"text": [*TEXT, "x"]}),
     (ev.InputDelta(4, 8, "x"), {"text": [*TEXT, "x"], "state": State.CALL_INPUT}),
-    (ev.TextDone(5, 8, 3, "x"), {"text": [], "logprobs": []}),
-    (ev.RefusalDone(5, 8, 3, "x"), {"text": [], "logprobs": []}),
-    (ev.ReasoningDone(5, 8, 3, "x"), {"text": [], "logprobs": []}),
-    (ev.InputDone(5, 8, "x"), {"text": [], "logprobs": []}),
+    (ev.TextDone(5, 8, 3, "x"), {"text": [], "logprobs": [], "ids": []}),
+    (ev.RefusalDone(5, 8, 3, "x"), {"text": [], "logprobs": [], "ids": []}),
+    (ev.ReasoningDone(5, 8, 3, "x"), {"text": [], "logprobs": [], "ids": []}),
+    (ev.InputDone(5, 8, "x"), {"text": [], "logprobs": [], "ids": []}),
     (ev.PartDone(6, 8, 3), {}),
     (ev.ItemDone(7, 8, "completed"), {"part": -1, "phase": None, "state": State.IDLE}),
     (ev.Completed(8, USAGE), {"state": State.COMPLETED}),
@@ -64,6 +72,7 @@ def forced(state: State) -> ExtendedState:
     m = ExtendedState()
     m.state, m.seq, m.item, m.part, m.phase = state, 90, 8, 3, "commentary"
     m.text, m.logprobs, m.call_ids, m.id = TEXT.copy(), LOGPROBS.copy(), {"old"}, "old"
+    m.ids = IDS.copy()
     return m
 
 
@@ -90,18 +99,20 @@ def test_a_copy_is_equal_and_shares_nothing() -> None:
     before = m.view()
     other.text.append("x")
     other.logprobs.append(B)
+    other.ids.append(9)
     other.call_ids.add("new")
     assert m.view() == before
 
 
 def test_the_view_is_the_whole_machine() -> None:
     machine = Response()
-    assert machine.view() == ("", State.NEW, 0, -1, -1, None, "", (), frozenset())
+    assert machine.view() == ("", State.NEW, 0, -1, -1, None, "", (), (), frozenset())
     machine.receive(Accept("t", 1))
     machine.receive(CallOpened("function", "f", "id"))
     machine.receive(Reasoning("x"))
-    machine.receive(Text("a", (A,), "commentary"))
-    machine.receive(Text("b", (B,), "commentary"))
+    machine.receive(Text("a", (A,), "commentary", Tokens((4,), 1)))
+    machine.receive(Text("b", (B,), "commentary", Tokens((5, 6), 3)))
     assert machine.view() == (
-        "t", State.MESSAGE_TEXT, machine.seq, 2, 0, "commentary", "ab", (A, B), frozenset({"id"}),
+        "t", State.MESSAGE_TEXT, machine.seq, 2, 0, "commentary", "ab", (A, B), (4, 5, 6),
+        frozenset({"id"}),
     )  # fmt: skip

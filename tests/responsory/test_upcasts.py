@@ -11,7 +11,8 @@ from typing import TYPE_CHECKING, Any
 import pytest
 from hypothesis import given, settings
 
-from responsory import EventLog, Response, upcasts
+from responsory import EventLog, Response, Tokens, upcasts
+from responsory.commands import Text
 from responsory.errors import LogError, TableError
 from responsory.testing import a_response
 from responsory.testing.strategies import logs
@@ -239,11 +240,12 @@ def test_what_is_no_version(name: str, number: Any) -> None:
 @pytest.mark.parametrize(
     ("version", "message"),
     [
-        ((1, 2), "format 1, machine 2 is newer than this library, which reads format 1, machine 1"),
+        ((1, 3), "format 1, machine 3 is newer than this library, which reads format 1, machine 1"),
         ((2, 1), "format 2, machine 1 is newer than this library, which reads format 1, machine 1"),
+        ((2, 2), "; format 1, machine 2"),
         ((10**5000, 1), "a huge int, machine 1 is newer than this library"),
     ],
-    ids=["machine", "format", "huge"],
+    ids=["machine", "format", "both", "huge"],
 )
 def test_a_newer_log(version: tuple[int, int], message: str) -> None:
     with pytest.raises(LogError) as caught:
@@ -260,9 +262,19 @@ def test_a_version_that_never_was(version: Version) -> None:
     assert str(caught.value) == f"row 1: {version} never was, and this library reads {told}"
 
 
-def test_only_the_own_version_is_written() -> None:
-    assert next(EventLog().rows()) == {**CURRENT._asdict(), "compacted": False}
-    assert CHAIN.versions[-1] == CURRENT
+def test_the_first_version_that_can_tell_a_log_is_written() -> None:
+    """So a release that reads no tokens reads every log without them."""
+    made = a_response().send(Text("a", (), None, Tokens((5,), 1))).finish()
+    assert next(a_response().text("a").finish().log.rows()) == header(*FIRST)
+    assert next(made.log.rows()) == header(*CURRENT)
+    assert EventLog.from_rows(made.log.rows()) == made.log
+    assert CHAIN.versions == (FIRST, CURRENT) == (FIRST, Version(1, 2))
+
+
+def test_a_step_that_only_says_that_more_can_be_told() -> None:
+    rows = [*a_response().text("a").finish().log.rows()]
+    assert CHAIN.since(FIRST)(rows[1]) is rows[1]
+    assert CHAIN.since(CURRENT)(rows[1]) is rows[1]
 
 
 def explodes(row: list[Any]) -> list[Any]:

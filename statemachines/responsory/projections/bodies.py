@@ -10,24 +10,30 @@ from typing import TYPE_CHECKING, Any
 
 from responsory import events as ev
 from responsory import ids
+from responsory.compaction import without_deltas
 from responsory.errors import LogError
 from responsory.projections.chat import chat_call
-from responsory.projections.choices import finish_reason, model_of
+from responsory.projections.choices import finish_reason, model_of, prompt_ids
 from responsory.projections.logprobs import chat_logprobs, completion_logprobs
-from responsory.projections.offsets import Offsets
+from responsory.projections.offsets import Offsets, done_offsets
+from responsory.projections.reasoning import ReasoningField, names_of
 from responsory.projections.resource import Resource
 from responsory.projections.usage import call_usage
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Sequence
 
+    from responsory.projections.resource import Seal
     from responsory.values import Logprob, Usage
 
 
-def response_body(log: Iterable[ev.Event]) -> dict[str, Any]:
+def response_body(
+    log: Iterable[ev.Event], *, seal: Seal | None = None, tokens_as_ids: bool = False
+) -> dict[str, Any]:
     """The Responses resource as of now. While a response runs, its open item is shown with the
-    text so far. Raises LogError for an empty log."""
-    resource = Resource()
+    text so far. ``seal`` and ``tokens_as_ids`` as in ``ResponsesStream``. Raises LogError for an
+    empty log."""
+    resource = Resource(seal=seal, tokens_as_ids=tokens_as_ids)
     text: list[str] = []
     logprobs: list[Logprob] = []
     open_item: int | None = None
@@ -49,11 +55,19 @@ def response_body(log: Iterable[ev.Event]) -> dict[str, Any]:
     return {**resource.head(), **deepcopy(dict(resource.echo))}
 
 
+TELLING = (
+    ev.TextDone, ev.RefusalDone, ev.ReasoningDone, ev.InputDone, ev.Completed, ev.Incomplete
+)  # fmt: skip
+"""Events that are in a compacted log and tell token ids."""
+
+
 class _Answer:
     """What chat and completions show of one choice."""
 
     def __init__(self, log: Iterable[ev.Event]) -> None:
         self.created: ev.Created | None = None
+        self.ids: list[int] = []
+        """Of all tokens that were told."""
         self.text: list[str] = []
         self.visible: list[ev.TextDone | ev.RefusalDone] = []
         """Text and refusals, in order."""
@@ -65,7 +79,10 @@ class _Answer:
         self.finish: str | None = None
         self.stop: str | int | None = None
         added: ev.ItemAdded | None = None
-        for event in log:
+        # A text tells its cuts, from its deltas where they are there.
+        for event in without_deltas(log):
+            if isinstance(event, TELLING):
+                self.ids += event.ids
             if isinstance(event, ev.Created):
                 self.created = event
             elif isinstance(event, ev.ItemAdded):
@@ -98,19 +115,19 @@ class _Answer:
         offsets, starts = Offsets(), list[int]()
         for done in self.visible:
             if isinstance(done, ev.TextDone):
-                starts += offsets.take(done.text, done.logprobs)
+                starts += done_offsets(offsets, done)
             else:
                 offsets.skip(done.text)
         return starts
 
-    def message(self, choice: int) -> dict[str, Any]:
+    def message(self, choice: int, names: Sequence[str]) -> dict[str, Any]:
         tail = self.accepted().id
-        text = "".join(self.text)
+        text, reasoning = "".join(self.text), "".join(self.reasoning) or None
         message: dict[str, Any] = {
             "role": "assistant",
             "content": None if self.calls and not text else text,
             "refusal": "".join(self.refusal) or None,
-            "reasoning_content": "".join(self.reasoning) or None,
+            **dict.fromkeys(names, reasoning),
         }
         if self.calls:
             message["tool_calls"] = [
@@ -127,47 +144,71 @@ def _answers(logs: Sequence[Iterable[ev.Event]]) -> list[_Answer]:
 
 
 def chat_body(
-    logs: Sequence[Iterable[ev.Event]], *, per_prompt: int = 1, logprobs: bool = False
+    logs: Sequence[Iterable[ev.Event]],
+    *,
+    per_prompt: int = 1,
+    logprobs: bool = False,
+    token_ids: bool = False,
+    tokens_as_ids: bool = False,
+    reasoning_field: ReasoningField = "reasoning_content",
 ) -> dict[str, Any]:
-    """The ChatCompletion of one call, from the log of each choice in index order.
+    """The ChatCompletion of one call, from the log of each choice in index order. What the request
+    asked for is as in ``ChatStream``.
 
     A cancelled choice has no finish reason. Raises LogError for a log that has not ended, or that
     ended in a failure: that is an error, not a body.
     """
-    answers = _answers(logs)
-    choices = []
+    answers, names = _answers(logs), names_of(reasoning_field)
+    choices: list[dict[str, Any]] = []
     for index, answer in enumerate(answers):
         called = answer.finish == "stop" and answer.calls
+        entries = None
+        if logprobs:
+            entries = chat_logprobs(answer.logprobs, as_ids=tokens_as_ids)
         choices.append(
             {
                 "index": index,
-                "message": answer.message(index),
-                "logprobs": chat_logprobs(answer.logprobs) if logprobs else None,
+                "message": answer.message(index, names),
+                "logprobs": entries,
                 "finish_reason": "tool_calls" if called else answer.finish,
                 "stop_reason": answer.stop,
+                **({"token_ids": answer.ids} if token_ids else {}),
             }
         )
-    return _body(answers, ids.chat_id, "chat.completion", choices, per_prompt)
+    body = _body(answers, ids.chat_id, "chat.completion", choices, per_prompt)
+    if token_ids:
+        body["prompt_token_ids"] = prompt_ids(answers[0].accepted())
+    return body
 
 
 def completion_body(
-    logs: Sequence[Iterable[ev.Event]], *, per_prompt: int = 1, logprobs: bool = False
+    logs: Sequence[Iterable[ev.Event]],
+    *,
+    per_prompt: int = 1,
+    logprobs: bool = False,
+    token_ids: bool = False,
+    tokens_as_ids: bool = False,
 ) -> dict[str, Any]:
-    """The Completion of one call, from the log of each choice in index order. Raises LogError as
-    ``chat_body`` does."""
+    """The Completion of one call, from the log of each choice in index order. What the request
+    asked for is as in ``CompletionsStream``. Raises LogError as ``chat_body`` does."""
     answers = _answers(logs)
-    choices = [
-        {
-            "index": index,
-            "text": "".join(done.text for done in answer.visible),
-            "logprobs": completion_logprobs(answer.logprobs, answer.offsets())
-            if logprobs
-            else None,
-            "finish_reason": answer.finish,
-            "stop_reason": answer.stop,
-        }
-        for index, answer in enumerate(answers)
-    ]
+    choices: list[dict[str, Any]] = []
+    for index, answer in enumerate(answers):
+        arrays = None
+        if logprobs:
+            arrays = completion_logprobs(answer.logprobs, answer.offsets(), as_ids=tokens_as_ids)
+        choices.append(
+            {
+                "index": index,
+                "text": "".join(done.text for done in answer.visible),
+                "logprobs": arrays,
+                "finish_reason": answer.finish,
+                "stop_reason": answer.stop,
+            }
+        )
+        if token_ids:
+            prompt = prompt_ids(answer.accepted())
+            choices[-1] |= {"prompt_token_ids": prompt, "token_ids": answer.ids}
     return _body(answers, ids.completion_id, "text_completion", choices, per_prompt)
 
 

@@ -1,21 +1,24 @@
 """The merger of the choices of one call: what belongs to the call and not to a choice.
 
-It owns the start of every chunk, the usage chunk, the error chunk and ``[DONE]``.
+It owns the start and the end of every chunk, the usage chunk, the error chunk and ``[DONE]``.
 """
 
 from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from responsory import checks
 from responsory import events as ev
 from responsory.errors import LogError
+from responsory.projections.padding import padding
 from responsory.projections.text import DONE, dumps
-from responsory.projections.usage import call_usage
+from responsory.projections.usage import RunningUsage, call_usage
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
 
-    from responsory.values import Usage
+    from responsory.projections.padding import Draw
+    from responsory.values import Tokens, Usage
 
 
 def finish_reason(event: ev.Completed | ev.Incomplete) -> str:
@@ -33,6 +36,14 @@ def model_of(event: ev.Created) -> str:
     return model
 
 
+def prompt_ids(event: ev.Created) -> list[int]:
+    """The token ids of the prompt. Raises ValueError when Accept's echo lacks them."""
+    found = event.echo.get("prompt_token_ids")
+    if not isinstance(found, list):
+        raise ValueError("Accept.echo must hold `prompt_token_ids`")
+    return [checks.count(token) for token in found]
+
+
 def check_begin(events: Sequence[ev.Event]) -> None:
     """Raises LogError where a stream that has seen nothing yet is fed no start of a log."""
     if events and type(events[0]) is not ev.Created:
@@ -48,6 +59,9 @@ class Choices:
         *,
         per_prompt: int,
         include_usage: bool,
+        continuous_usage: Sequence[int] | None,
+        token_ids: bool,
+        obfuscation: Draw | None,
         object_name: str,
         public_id: Callable[[str], str],
     ) -> None:
@@ -61,8 +75,14 @@ class Choices:
         self._public_id = public_id
         self._ended: dict[int, Usage] = {}
         self._head = ""
-        self.chunk_end = ',"usage":null}\n\n' if include_usage else "}\n\n"
-        """The end of every chunk, after the list of choices."""
+        self.token_ids = token_ids
+        self._running = None if continuous_usage is None else RunningUsage(continuous_usage)
+        self._draw = obfuscation
+        self._null = ',"usage":null' if include_usage else ""
+        self.plain = self._running is None and obfuscation is None and not token_ids
+        """Nothing was asked for that a delta tells beside its text: every chunk ends with
+        ``plain_end``, after the list of choices."""
+        self.plain_end = f"{self._null}}}\n\n"
 
     def check(self, choice: int) -> None:
         """Raises ValueError for a choice that the call does not have."""
@@ -80,10 +100,38 @@ class Choices:
             "created": event.created_at,
             "model": model_of(event),
         }
+        if self.token_ids:
+            prompt_ids(event)
         head = f'data: {dumps(fields)[:-1]},"choices":['
         head.encode()  # a lone surrogate has no UTF-8: say so now, before the first frame
         self._head = head
         return head
+
+    def ids(self, ids: Sequence[int]) -> str:
+        """The last key of a choice, where it was asked for."""
+        return f',"token_ids":{dumps(ids)}' if self.token_ids else ""
+
+    def take(self, choice: int, tokens: Tokens | None) -> None:
+        """What a delta tells of the tokens of its choice so far."""
+        if self._running is not None and tokens is not None:
+            self._running.take(choice, tokens.output)
+
+    def chunk_end(self, varying: str, *more: str) -> str:
+        """The end of a chunk, after the list of choices: the usage, ``more`` keys of the call,
+        and padding. ``varying``: what the chunk has that others have not."""
+        if self.plain:
+            return self.plain_end
+        usage = self._null
+        if self._running is not None:
+            usage = f',"usage":{dumps(self._running.shown())}'
+        keys = "".join((usage, *more))
+        padded = "" if self._draw is None else padding(varying + keys, self._draw)
+        return f"{keys}{padded}}}\n\n"
+
+    def finished(self, choice: int, event: ev.Completed | ev.Incomplete) -> None:
+        """Before the finish chunk of a choice, which has the count of all its tokens."""
+        if self._running is not None:
+            self._running.take(choice, event.usage.output_tokens)
 
     def end(self, choice: int, event: ev.Completed | ev.Incomplete | ev.Cancelled) -> list[bytes]:
         """Frames after a choice's last one: the call's own end, when it was the last choice."""

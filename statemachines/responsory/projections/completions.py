@@ -1,8 +1,9 @@
 """The Completions stream.
 
 The shape has one text and no channels: text and refusals of a choice are its text, in order;
-reasoning and tool calls have no place in it. ``finish_reason`` rides on the last text chunk when
-the same feed ended the choice, and on an empty one otherwise.
+reasoning and tool calls have no place in it, and only the ids of their tokens are told, with the
+next chunk. ``finish_reason`` rides on the last text chunk when the same feed ended the choice, and
+on an empty one otherwise.
 """
 
 from __future__ import annotations
@@ -11,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 
 from responsory import events as ev
 from responsory import ids
-from responsory.projections.choices import Choices, check_begin, finish_reason
+from responsory.projections.choices import Choices, check_begin, finish_reason, prompt_ids
 from responsory.projections.logprobs import completion_logprobs
 from responsory.projections.offsets import Offsets
 from responsory.projections.text import dumps, quote
@@ -19,9 +20,16 @@ from responsory.projections.text import dumps, quote
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
+    from responsory.projections.padding import Draw
+    from responsory.values import Tokens
+
+Delta = ev.TextDelta | ev.RefusalDelta
+DELTAS = (ev.TextDelta, ev.RefusalDelta, ev.ReasoningDelta, ev.InputDelta)
+
 
 class CompletionsStream:
-    """Renders the chunks of one call. ``logprobs``: whether the request asked for them."""
+    """Renders the chunks of one call, as the request asked for them: the same of its settings mean
+    the same as those of ``ChatStream``."""
 
     def __init__(
         self,
@@ -30,15 +38,23 @@ class CompletionsStream:
         per_prompt: int = 1,
         include_usage: bool = False,
         logprobs: bool = False,
+        continuous_usage: Sequence[int] | None = None,
+        token_ids: bool = False,
+        tokens_as_ids: bool = False,
+        obfuscation: Draw | None = None,
     ) -> None:
         self._call = Choices(
             choices,
             per_prompt=per_prompt,
             include_usage=include_usage,
+            continuous_usage=continuous_usage,
+            token_ids=token_ids,
+            obfuscation=obfuscation,
             object_name="text_completion",
             public_id=ids.completion_id,
         )
         self._logprobs = logprobs
+        self._as_ids = tokens_as_ids
         self._choices: dict[int, _Choice] = {}
 
     @property
@@ -54,19 +70,19 @@ class CompletionsStream:
         if choice not in self._choices:
             check_begin(events)
         # The last text is held to the end of this call, in case the finish reason rides on it.
-        last: ev.TextDelta | ev.RefusalDelta | None = None
+        last: Delta | None = None
         for event in events:
             if self._call.ended:
                 break
-            if isinstance(event, (ev.TextDelta, ev.RefusalDelta)):
-                if not event.text and not self._logprobs:
-                    continue  # logprobs that were not asked for
-                if last is not None:
-                    frames.append(self._chunk(choice, last))
-                last = event
+            if isinstance(event, DELTAS):
+                if isinstance(event, Delta) and self._shows(event):
+                    if last is not None:
+                        frames.append(self._chunk(choice, last))
+                    last = event
+                if event.tokens is not None:
+                    self._choices[choice].wait(event.tokens)
             elif isinstance(event, ev.Created):
-                head = f'{self._call.head(event)}{{"index":{choice},"text":'
-                self._choices[choice] = _Choice(head)
+                self._choices[choice] = self._created(choice, event)
             elif isinstance(event, ev.Completed | ev.Incomplete):
                 frames.append(self._chunk(choice, last, end=event))
                 last = None
@@ -84,37 +100,68 @@ class CompletionsStream:
             frames.append(self._chunk(choice, last))
         return frames
 
+    def _shows(self, event: Delta) -> bool:
+        """Whether it carries anything that was asked for."""
+        if event.text or (self._logprobs and isinstance(event, ev.TextDelta) and event.logprobs):
+            return True
+        return self._call.token_ids and event.tokens is not None and event.tokens.ids != ()
+
+    def _created(self, choice: int, event: ev.Created) -> _Choice:
+        head = f'{self._call.head(event)}{{"index":{choice},"text":'
+        prompt = f',"prompt_token_ids":{dumps(prompt_ids(event))}' if self._call.token_ids else ""
+        return _Choice(choice, self._call, head, prompt)
+
     def _chunk(
-        self,
-        choice: int,
-        delta: ev.TextDelta | ev.RefusalDelta | None,
-        end: ev.Completed | ev.Incomplete | None = None,
+        self, choice: int, delta: Delta | None, end: ev.Completed | ev.Incomplete | None = None
     ) -> bytes:
         state = self._choices[choice]
         text = "" if delta is None else delta.text
         shown = "null"
         if self._logprobs and delta is not None:
-            shown = dumps(state.logprobs(delta))
+            shown = dumps(state.logprobs(delta, as_ids=self._as_ids))
         finish = "null"
         if end is not None:
             finish = f'"{finish_reason(end)}","stop_reason":{dumps(end.stop)}'
-        rest = f'"logprobs":{shown},"finish_reason":{finish}}}]{self._call.chunk_end}'
-        return f"{state.head}{quote(text)},{rest}".encode()
+        rest = f'{quote(text)},"logprobs":{shown},"finish_reason":{finish}'
+        if self._call.plain:
+            return f"{state.head}{rest}}}]{self._call.plain_end}".encode()
+        rest += f"{state.told(end)}}}]"
+        return f"{state.head}{rest}{self._call.chunk_end(rest)}".encode()
 
 
 class _Choice:
-    """One choice: the start of its chunks and the place of its next token."""
+    """One choice: the start of its chunks, the place of its next token, and the token ids that no
+    chunk has told."""
 
-    __slots__ = ("_offsets", "head")
+    __slots__ = ("_call", "_index", "_offsets", "_prompt", "_untold", "head")
 
-    def __init__(self, head: str) -> None:
+    def __init__(self, index: int, call: Choices, head: str, prompt: str) -> None:
         self.head = head
+        self._index = index
+        self._call = call
         self._offsets = Offsets()
+        self._prompt = prompt
+        """The ids of the prompt, a key of the first chunk."""
+        self._untold: list[int] = []
 
-    def logprobs(self, delta: ev.TextDelta | ev.RefusalDelta) -> dict[str, Any]:
+    def logprobs(self, delta: Delta, *, as_ids: bool) -> dict[str, Any]:
         """The ``logprobs`` object of the chunk with this delta; a refusal has no entries."""
         if isinstance(delta, ev.RefusalDelta):
             self._offsets.skip(delta.text)
             return completion_logprobs((), [])
         starts = self._offsets.take(delta.text, delta.logprobs)
-        return completion_logprobs(delta.logprobs, starts)
+        return completion_logprobs(delta.logprobs, starts, as_ids=as_ids)
+
+    def wait(self, tokens: Tokens) -> None:
+        """The next chunk is to tell them, that of their own text or another."""
+        self._call.take(self._index, tokens)
+        self._untold += tokens.ids
+
+    def told(self, end: ev.Completed | ev.Incomplete | None) -> str:
+        """The keys at the end of a choice's next chunk."""
+        if end is not None:
+            self._call.finished(self._index, end)
+            self._untold += end.ids
+        keys = f"{self._prompt}{self._call.ids(self._untold)}"
+        self._prompt, self._untold = "", []
+        return keys

@@ -8,60 +8,103 @@ from typing import TYPE_CHECKING
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
+    from responsory.events import TextDone
     from responsory.values import Logprob
+
+AHEAD = 256
+"""How many characters ahead a token is looked for that does not stand where it is due: what one
+step shows, and a bound on the time that a text costs whose tokens do not spell it."""
 
 
 class Offsets:
     """The places of one choice's tokens, in characters from the start of its text.
 
-    A token is looked for in the text from the end of the token before it, so text that has no
-    entries is passed over. A token inside a character has the offset of that character, and one
-    whose bytes are nowhere in the text (a special token that is not shown) has no extent: it
-    stands where the token before it ended. So offsets never decrease and never pass the end of
-    the text, and where entries come with their text they do not depend on its cut into deltas.
+    A token begins in the text that its entry came with, where the token before it ended; what is
+    left of that one there comes first. Text without entries is passed over. A token inside a
+    character has the offset of that character, and one that is not shown has no extent: it stands
+    where the token before it ended. So offsets never decrease and never pass the end of the text,
+    and while the entries spell the text they do not depend on its cut into deltas.
     """
 
-    __slots__ = ("_at", "_base", "_decoder", "_running", "_text")
+    __slots__ = ("_decoder", "_end", "_left")
 
     def __init__(self) -> None:
         self._decoder = codecs.getincrementaldecoder("utf-8")("replace")
-        self._text = ""
-        """The visible text from ``_base`` on."""
-        self._base = 0
-        self._at = 0
-        """The end of the last token, in ``_text``."""
-        self._running = ""
-        """A token that begins at ``_at`` and runs off the end of the text so far, else empty."""
+        self._end = 0
+        """The end of the text so far."""
+        self._left = ""
+        """What is still to come of a token that runs off the end."""
 
     def take(self, text: str, logprobs: Iterable[Logprob]) -> list[int]:
         """The offsets of the tokens that came with the next ``text``."""
-        self._text += text
-        starts = [self._start(entry.data) for entry in logprobs]
-        self._text = self._text[self._at :]
-        self._base += self._at
-        self._at = 0
+        base, starts = self._end, list[int]()
+        self._end += len(text)
+        at = self._rest(text)
+        for entry in logprobs:
+            spelled = self._decoder.decode(entry.data)
+            start, at = self._place(spelled, text, at)
+            starts.append(base + start)
         return starts
 
     def skip(self, text: str) -> None:
         """The next ``text`` is visible, and no token that is listed reaches into it."""
-        self._base += len(self._text) + len(text)
-        self._text, self._at, self._running = "", 0, ""
+        self._end += len(text)
+        self._left = ""
         self._decoder.reset()
 
-    def _start(self, data: bytes) -> int:
-        if self._running and self._text.startswith(self._running, self._at):
-            self._at += len(self._running)
-        self._running = ""
-        spelled = self._decoder.decode(data)
-        start = self._text.find(spelled, self._at)
-        if start >= 0:
-            self._at = start + len(spelled)
-            return self._base + start
-        for length in range(min(len(spelled), len(self._text) - self._at), 0, -1):
-            if self._text.endswith(spelled[:length]):
-                # The rest of it is held back, or was cut at a stop string.
-                self._running = spelled
-                self._at = len(self._text) - length
-                return self._base + self._at
+    def _rest(self, text: str) -> int:
+        """How much of the next ``text`` belongs to the token that ran off the end."""
+        left = self._left
+        same = _common(left, text)
+        # Where the text goes on in another way, the token was cut.
+        self._left = left[same:] if same == len(text) else ""
+        return same
+
+    def _place(self, spelled: str, text: str, at: int) -> tuple[int, int]:
+        """The start and the end in ``text`` of a token that is due at ``at``."""
+        self._left = ""
+        # One without text is nowhere, or inside a character that a later one ends.
+        if text.startswith(spelled, at):
+            return at, at + len(spelled)
+        if at < len(text) and spelled.startswith(text[at:]):
+            return self._off_the_end(spelled, text, at)
+        if at == 0:
+            # Its start may not be shown: it belongs to a marker, or is a space that is left out.
+            for hidden in range(1, min(len(spelled), AHEAD)):
+                tail = spelled[hidden:]
+                same = _common(tail, text)
+                if same in (len(tail), len(text)):
+                    self._left = tail[same:]
+                    return 0, same
+        found = text.find(spelled, at, at + AHEAD + len(spelled))
+        if found >= 0:
+            return found, found + len(spelled)
+        for start in range(max(at, len(text) - min(len(spelled), AHEAD)), len(text)):
+            if spelled.startswith(text[start:]):
+                return self._off_the_end(spelled, text, start)
         self._decoder.reset()
-        return self._base + self._at
+        return at, at
+
+    def _off_the_end(self, spelled: str, text: str, start: int) -> tuple[int, int]:
+        """Of one whose rest is held back, or was cut at a stop string."""
+        self._left = spelled[len(text) - start :]
+        return start, len(text)
+
+
+def _common(first: str, second: str) -> int:
+    """How many characters they begin with together."""
+    length = min(len(first), len(second))
+    if first[:length] == second[:length]:
+        return length
+    return next(at for at in range(length) if first[at] != second[at])
+
+
+def done_offsets(offsets: Offsets, done: TextDone) -> list[int]:
+    """The offsets of all tokens of a text, as its deltas would give them."""
+    starts: list[int] = []
+    at = 0
+    for length, count in done.cuts:
+        own = done.logprobs[len(starts) : len(starts) + count]
+        starts += offsets.take(done.text[at : at + length], own)
+        at += length
+    return starts + offsets.take(done.text[at:], done.logprobs[len(starts) :])

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, TypeAlias
 
 from responsory import events as ev
 from responsory import ids
@@ -15,14 +15,21 @@ if TYPE_CHECKING:
 
     from responsory.values import JSON, Logprob
 
+Seal: TypeAlias = "Callable[[str], str]"
+
 INPUT_KEY = {"function_call": "arguments", "custom_tool_call": "input"}
 
 
 class Resource:
     """The resource after the events applied so far. ``items`` and the parts in them are the JSON
-    objects of the API, key order included; the Done events fill them, deltas are not needed."""
+    objects of the API, key order included; the Done events fill them, deltas are not needed.
 
-    def __init__(self) -> None:
+    ``seal``: gives the ``encrypted_content`` of reasoning from its text, where the request asked
+    for it; ``tokens_as_ids``: whether it asked for log probabilities to tell tokens so."""
+
+    def __init__(self, *, seal: Seal | None = None, tokens_as_ids: bool = False) -> None:
+        self._seal = seal
+        self._as_ids = tokens_as_ids
         self.id = ""
         self.created_at = 0
         self.echo: Mapping[str, JSON] = {}
@@ -72,6 +79,8 @@ class Resource:
                 item["phase"] = event.phase
         elif event.type == "reasoning":
             item |= {"status": "in_progress", "summary": [], "content": []}
+            if self._seal is not None:
+                item["encrypted_content"] = ""
         else:
             item |= {
                 "call_id": event.call_id or ids.call_id(self.id, event.item),
@@ -100,12 +109,17 @@ class Resource:
         part = target["content"][-1]
         part["refusal" if part["type"] == "refusal" else "text"] = text
         if part["type"] == "output_text":
-            part["logprobs"] = entries(logprobs)
+            part["logprobs"] = entries(logprobs, as_ids=self._as_ids)
 
     def text_done(self, event: ev.TextDone) -> None:
         self.text(event.item, event.text, event.logprobs)
 
-    def done(self, event: ev.RefusalDone | ev.ReasoningDone | ev.InputDone) -> None:
+    def reasoning_done(self, event: ev.ReasoningDone) -> None:
+        self.text(event.item, event.text)
+        if self._seal is not None:
+            self.items[event.item]["encrypted_content"] = self._seal(event.text)
+
+    def done(self, event: ev.RefusalDone | ev.InputDone) -> None:
         self.text(event.item, event.text)
 
     def item_done(self, event: ev.ItemDone) -> None:
@@ -138,7 +152,7 @@ FOLDS: dict[type[ev.Event], Callable[[Resource, Any], None]] = {
     ev.PartAdded: Resource.part_added,
     ev.TextDone: Resource.text_done,
     ev.RefusalDone: Resource.done,
-    ev.ReasoningDone: Resource.done,
+    ev.ReasoningDone: Resource.reasoning_done,
     ev.InputDone: Resource.done,
     ev.ItemDone: Resource.item_done,
     ev.Completed: Resource.completed,

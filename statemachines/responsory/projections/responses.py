@@ -2,7 +2,7 @@
 
 A delta, the frame of the per-token path, is a prefix made once per part, the sequence number and
 the escaped text. All other frames show the resource that the events folded to. Frames depend on the
-log alone, so a resumed reader gets the same bytes.
+log alone, so a resumed reader gets the same bytes; obfuscation is all that may differ.
 """
 
 from __future__ import annotations
@@ -13,11 +13,16 @@ from responsory import events as ev
 from responsory.events import TextDelta
 from responsory.projections.choices import check_begin
 from responsory.projections.logprobs import entries
+from responsory.projections.padding import padding
 from responsory.projections.resource import Resource
 from responsory.projections.text import DONE, dumps, quote
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
+
+    from responsory.projections.padding import Draw
+    from responsory.projections.resource import Seal
+    from responsory.values import Logprob
 
 Profile: TypeAlias = Literal["openai", "openresponses"]
 
@@ -25,26 +30,44 @@ REASONING: dict[str, str] = {
     "openai": "response.reasoning_text",
     "openresponses": "response.reasoning",
 }
-PLAIN_END = ',"logprobs":[]}\n\n'
+NO_LOGPROBS = ',"logprobs":[]'
+PLAIN_END = f"{NO_LOGPROBS}}}\n\n"
 PART_EVENTS = {"output_text": "response.output_text", "refusal": "response.refusal"}
 CALL_EVENTS = {
     "function_call": "response.function_call_arguments",
     "custom_tool_call": "response.custom_tool_call_input",
 }
+UNPADDED = frozenset({PART_EVENTS["refusal"], CALL_EVENTS["custom_tool_call"]})
+"""Deltas that have no obfuscation in the Open Responses specification."""
 
 
 class ResponsesStream:
     """Renders one response. ``profile`` ``openresponses`` names the reasoning events as the Open
-    Responses specification does."""
+    Responses specification does.
 
-    def __init__(self, *, profile: Profile = "openai") -> None:
+    As the request asked: ``obfuscation`` gives random characters to pad deltas with, ``seal`` the
+    ``encrypted_content`` of reasoning from its text, and ``tokens_as_ids`` is for log
+    probabilities."""
+
+    def __init__(
+        self,
+        *,
+        profile: Profile = "openai",
+        obfuscation: Draw | None = None,
+        seal: Seal | None = None,
+        tokens_as_ids: bool = False,
+    ) -> None:
         if profile not in REASONING:
             raise ValueError(f"no wire profile `{profile}`; known: {', '.join(REASONING)}")
         self.ended = False
         self._live = False
         """It began, and has not ended."""
+        self._quick = False
+        """Live, and a delta of text without log probabilities has nothing else."""
+        self._draw = obfuscation
+        self._as_ids = tokens_as_ids
         self._part_events = PART_EVENTS | {"reasoning_text": REASONING[profile]}
-        self._resource = Resource()
+        self._resource = Resource(seal=seal, tokens_as_ids=tokens_as_ids)
         self._echo = ""
         self._name = ""
         """Event name of the open part or call, without ``.delta`` or ``.done``."""
@@ -59,7 +82,7 @@ class ResponsesStream:
             (event,) = events
         except ValueError:
             return self._feed(choice, events)
-        if type(event) is TextDelta and not event.logprobs and not choice and self._live:
+        if type(event) is TextDelta and not event.logprobs and not choice and self._quick:
             # Nearly every feed is this one, so it is written out.
             frame = f"{self._head}{event.seq}{self._middle}{quote(event.text)}{PLAIN_END}"
             return [frame.encode()]
@@ -93,11 +116,22 @@ class ResponsesStream:
         self._middle = f',{dumps(place)[1:-1]},"delta":'
 
     def delta(self, event: ev.RefusalDelta | ev.ReasoningDelta | ev.InputDelta) -> str:
-        return f"{self._head}{event.seq}{self._middle}{quote(event.text)}}}\n\n"
+        return self._padded(event, quote(event.text))
 
     def text_delta(self, event: ev.TextDelta) -> str:
-        end = f',"logprobs":{dumps(entries(event.logprobs))}}}\n\n' if event.logprobs else PLAIN_END
-        return f"{self._head}{event.seq}{self._middle}{quote(event.text)}{end}"
+        logprobs = NO_LOGPROBS
+        if event.logprobs:
+            logprobs = f',"logprobs":{dumps(self._entries(event.logprobs))}'
+        return self._padded(event, f"{quote(event.text)}{logprobs}")
+
+    def _padded(self, event: ev.Event, told: str) -> str:
+        padded = ""
+        if self._draw is not None and self._name not in UNPADDED:
+            padded = padding(f"{event.seq}{told}", self._draw)
+        return f"{self._head}{event.seq}{self._middle}{told}{padded}}}\n\n"
+
+    def _entries(self, logprobs: Sequence[Logprob]) -> list[dict[str, Any]]:
+        return entries(logprobs, as_ids=self._as_ids)
 
     # --- the rest -------------------------------------------------------------------------------
 
@@ -116,6 +150,7 @@ class ResponsesStream:
         echo = f",{dumps(event.echo)[1:-1]}" if event.echo else ""
         f"{event.id}{echo}".encode()
         self._live = True
+        self._quick = self._draw is None
         self._resource.apply(event)
         self._echo = echo
         return self._snapshot("response.created", event)
@@ -125,12 +160,12 @@ class ResponsesStream:
         return self._snapshot(f"response.{event.kind}", event)
 
     def ending(self, event: ev.Completed | ev.Incomplete | ev.Failed) -> str:
-        self._live = False
+        self._live = self._quick = False
         return self.status(event)
 
     def cancelled(self, event: ev.Cancelled) -> str:
         """It has no frame."""
-        self._live = False
+        self._live = self._quick = False
         self._resource.apply(event)
         return ""
 
@@ -166,7 +201,7 @@ class ResponsesStream:
 
     def text_done(self, event: ev.TextDone) -> str:
         self._resource.apply(event)
-        body = {**self._place, "text": event.text, "logprobs": entries(event.logprobs)}
+        body = {**self._place, "text": event.text, "logprobs": self._entries(event.logprobs)}
         return self._frame(f"{self._name}.done", event, body)
 
     def refusal_done(self, event: ev.RefusalDone) -> str:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Mapping, Sequence
 
     from responsory.values import Usage
 
@@ -41,3 +41,27 @@ def call_usage(choices: Mapping[int, Usage], per_prompt: int) -> dict[str, Any]:
             "reasoning_tokens": sum(usage.reasoning_tokens for usage in choices.values())
         },
     }
+
+
+class RunningUsage:
+    """The counts of a call while it runs: ``prompts`` has the tokens of each prompt."""
+
+    __slots__ = ("_outputs", "_prompt", "_total")
+
+    def __init__(self, prompts: Sequence[int]) -> None:
+        self._prompt = sum(prompts)
+        self._outputs: dict[int, int] = {}
+        self._total = 0
+
+    def take(self, choice: int, output: int) -> None:
+        """The choice has ``output`` tokens so far."""
+        self._total += output - self._outputs.get(choice, 0)
+        self._outputs[choice] = output
+
+    def shown(self) -> dict[str, int]:
+        """``usage`` of a chunk."""
+        return {
+            "prompt_tokens": self._prompt,
+            "completion_tokens": self._total,
+            "total_tokens": self._prompt + self._total,
+        }
