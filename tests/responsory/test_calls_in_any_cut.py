@@ -124,6 +124,13 @@ def test_any_cut_gives_the_same(
     assert run(text, spec, **options) == whole
 
 
+@pytest.mark.parametrize("text", [" <tool_call>", 'a <tool_call>{"', " <tool_call>{} ", "a </tool"])
+def test_regions_of_what_a_cut_drops(text: str) -> None:
+    scanner = Scanner(family("hermes"))
+    regions = scanner.feed(text) + scanner.flush(cut=True)
+    assert regions[-1].end == len(text)
+
+
 @given(MARKUP, st.booleans(), st.data())
 def test_regions_tile_the_text(text: str, cut: bool, data: st.DataObject) -> None:
     """None is missing; only those of calls are empty or show what is not there."""

@@ -60,7 +60,8 @@ class CallText:
     def end(self, taken: int, tiles: Tiles, *, cut: bool) -> None:
         """The raw text ended at ``taken``, inside the call or what may have become one."""
         if not self.opened:
-            tiles.marker(self._channel, taken - tiles.settled)
+            tiles.marker(self._channel, len(self.opener))
+            tiles.reach(None, taken)
             return
         for says in self._reader.finish(cut=cut):
             if isinstance(says, CallInput):
