@@ -3,12 +3,15 @@
 from __future__ import annotations
 
 import json
+from typing import Any
+from unittest.mock import patch
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
 from antiphon.errors import InvalidRequest
+from antiphon.requests import json_body
 from antiphon.requests.json_body import MAX_DEPTH, parse_object
 
 
@@ -70,3 +73,61 @@ def test_small_bytes_are_an_object_exactly_when_they_are_json(body: bytes) -> No
     else:
         with pytest.raises(InvalidRequest):
             parse_object(body)
+
+
+PIECES = [
+    "a", "é", "[", "]", "{", "}", "ud800", r"\\", r"\"", r"\n", r"\u00e9",
+    r"\ud83d", r"\ude00", r"\uD83D", r"\uDE00",
+]  # fmt: skip
+STRING = st.lists(st.sampled_from(PIECES), max_size=6).map(lambda parts: f'"{"".join(parts)}"')
+TEXT = st.recursive(
+    STRING | st.sampled_from(["1", "null"]),
+    lambda inner: (
+        st.lists(inner, max_size=3).map(lambda items: f"[{','.join(items)}]")
+        | st.lists(st.tuples(STRING, inner), max_size=3).map(
+            lambda pairs: "{" + ",".join(f"{name}:{value}" for name, value in pairs) + "}"
+        )
+    ),
+    max_leaves=12,
+)
+
+
+def depth(value: Any) -> int:
+    if isinstance(value, dict):
+        return 1 + max(map(depth, value.values()), default=0)
+    return 1 + max(map(depth, value), default=0) if isinstance(value, list) else 0
+
+
+def has_lone_surrogate(value: Any) -> bool:
+    try:
+        json.dumps(value, ensure_ascii=False).encode()
+    except UnicodeEncodeError:
+        return True
+    return False
+
+
+@given(TEXT, st.integers(1, 5))
+def test_depth_and_surrogates_are_those_of_a_walk(text: str, most: int) -> None:
+    body = f'{{"a":{text}}}'.encode()
+    value = unique_names(body)
+    if value is None:  # of equal names one is lost to a walk, though its bytes were sent
+        return
+    with patch.object(json_body, "MAX_DEPTH", most):
+        if depth(value) > most or has_lone_surrogate(value):
+            with pytest.raises(InvalidRequest) as caught:
+                parse_object(body)
+            assert caught.value.code == "invalid_json"
+        else:
+            assert parse_object(body) == value
+
+
+def unique_names(body: bytes) -> Any:
+    twice = False
+
+    def hook(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+        nonlocal twice
+        twice = twice or len(dict(pairs)) < len(pairs)
+        return dict(pairs)
+
+    value = json.loads(body, object_pairs_hook=hook)
+    return None if twice else value

@@ -10,7 +10,6 @@ from __future__ import annotations
 import json
 import math
 import re
-from itertools import accumulate
 from typing import Any, NoReturn
 
 from antiphon.errors import InvalidRequest
@@ -35,25 +34,30 @@ def parse_object(body: bytes) -> dict[str, Any]:
         raise _invalid(f"The request body holds a number out of range: {error}.") from None
     if not isinstance(value, dict):
         raise _invalid("The request body must be a JSON object.")
-    _check_depth(body)
+    _check_depth(body, value)
     _check_surrogates(body)
     return value
 
 
 _NO_BRACKETS = bytes(set(range(256)) - set(b"[]{}"))
-_STEP = {ord("["): 1, ord("{"): 1, ord("]"): -1, ord("}"): -1}
 
 
-def _check_depth(body: bytes) -> None:
-    """Of bytes that are JSON: its brackets, without those in strings, as a walk up and down."""
+def _check_depth(body: bytes, root: dict[str, Any]) -> None:
+    """Level by level, and not at all where the body has too few brackets to be deep."""
     brackets = body.translate(None, _NO_BRACKETS)
     if brackets.count(b"[") + brackets.count(b"{") <= MAX_DEPTH:
         return
-    if b"\\" in body:
-        body = body.replace(rb"\\", b"").replace(rb"\"", b"")
-    brackets = b"".join(body.split(b'"')[::2]).translate(None, _NO_BRACKETS)
-    if max(accumulate(map(_STEP.__getitem__, brackets))) > MAX_DEPTH:
-        raise _too_deep()
+    level: list[Any] = [root]
+    for _ in range(MAX_DEPTH):
+        level = [
+            inner
+            for outer in level
+            for inner in (outer.values() if outer.__class__ is dict else outer)
+            if inner.__class__ is dict or inner.__class__ is list
+        ]
+        if not level:
+            return
+    raise _too_deep()
 
 
 _LONE = re.compile(
@@ -65,7 +69,7 @@ _LONE = re.compile(
 
 def _check_surrogates(body: bytes) -> None:
     """Of bytes that are UTF-8 and JSON: a lone surrogate can only be an escape there."""
-    if b"\\" not in body or (rb"\ud" not in body and rb"\uD" not in body):
+    if b"\\" not in body or rb"\u" not in body:
         return
     # An escaped backslash is no beginning of another escape, but it does part two of them.
     if _LONE.search(body.replace(rb"\\", b"--")):

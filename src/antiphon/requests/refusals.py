@@ -67,7 +67,7 @@ RESPONSES: Mapping[str, str] = {
 
 def refuse_unsupported(body: Mapping[str, Any], table: Mapping[str, str]) -> None:
     """Raise ``InvalidRequest`` for the first parameter of ``body`` that stands in ``table``."""
-    for name in body.keys() & table.keys():
+    for name in sorted(body.keys() & table.keys()):
         if body[name] is not None:
             hint = f" {table[name]}" if table[name] else ""
             raise InvalidRequest(

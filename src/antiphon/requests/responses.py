@@ -53,7 +53,7 @@ class ResponseStreamOptions:
 class TextOptions:
     """``text``: the format of the answer."""
 
-    format: TextFormat = attrs.field(factory=FreeText)
+    format: TextFormat = attrs.field(factory=lambda: FreeText(type="text"))
     verbosity: Verbosity | None = None
 
 

@@ -37,7 +37,7 @@ class Constraint:
 class FreeText:
     """No constraint."""
 
-    type: Literal["text"] = "text"
+    type: Literal["text"]
 
 
 @attrs.define(kw_only=True)

@@ -33,6 +33,8 @@ class TokenIds:
 
 def _all_ids(value: list[Any]) -> bool:
     """Without a line of Python per id: 32 bits take numbers, and ``true`` and ``false``."""
+    if not value:
+        return True
     try:
         words = array("I", value)
     except (TypeError, OverflowError):
