@@ -1,0 +1,153 @@
+"""The application behind a real socket, over an engine that does what a test tells it."""
+
+from __future__ import annotations
+
+from collections.abc import AsyncIterator, Callable, Sequence
+from contextlib import asynccontextmanager
+from typing import Any
+
+import anyio
+import attrs
+import httpx
+
+from antiphon.api.service import Service
+from antiphon.app import make_app, make_service, running
+from antiphon.engines.frame_builder import FrameBuilder
+from antiphon.engines.port import EngineError, EngineInfo, EngineRequest, Finish, Gauges, StepFrame
+from antiphon.prompting.prompter import ReplayPrompter
+from antiphon.runs.catalogue import ServedModel
+from antiphon.transport.listener import Listener, bind
+from antiphon.transport.worker import serve
+from transport.hosting import GUARD_S
+
+PROMPT_TOKENS = 5
+PROTOCOLS = ("HTTP/1.1", "HTTP/2")
+JSON = {"content-type": "application/json"}
+CHAT, COMPLETIONS, RESPONSES = "/v1/chat/completions", "/v1/completions", "/v1/responses"
+BODIES: dict[str, dict[str, Any]] = {
+    CHAT: {"model": "m", "messages": [{"role": "user", "content": "hi"}]},
+    COMPLETIONS: {"model": "m", "prompt": "hi"},
+    RESPONSES: {"model": "m", "input": "hi"},
+}
+
+
+class SteeredEngine:
+    """Accepts what it is given, or refuses it with ``refusal``; all else is told by the test."""
+
+    def __init__(self) -> None:
+        self.refusal: EngineError | None = None
+        self.requests: list[EngineRequest] = []
+        self.aborted: list[int] = []
+        self._send, self._receive = anyio.create_memory_object_stream[StepFrame](1000)
+        self._changed = anyio.Event()
+        self._step = 0
+        self.info = EngineInfo(
+            name="steered",
+            model_id="m",
+            vocab_size=256,
+            context_length=100,
+            eos_ids=frozenset(),
+            max_running=8,
+            page_size=16,
+            kv_pages=64,
+            dtype="none",
+            device="none",
+            capabilities=frozenset({"seed", "logprobs"}),
+        )
+
+    async def start(self) -> EngineInfo:
+        return self.info
+
+    def submit(self, request: EngineRequest) -> None:
+        self.requests.append(request)
+        if self.refusal is None:
+            self.rows(lambda frame: frame.row(request.key, cached=0))
+        else:
+            self.end(request.key, Finish.ERROR, self.refusal)
+        self._tell()
+
+    def abort(self, keys: Sequence[int]) -> None:
+        self.aborted += keys
+        self._tell()
+
+    def rows(self, add: Callable[[FrameBuilder], None]) -> None:
+        """One step with the rows that ``add`` adds."""
+        self._step += 1
+        builder = FrameBuilder(self._step)
+        add(builder)
+        self._send.send_nowait(builder.build(self._step, Gauges(running=len(self.requests))))
+
+    def say(self, key: int, text: bytes) -> None:
+        """One step in which the request ``key`` got some tokens, one a byte."""
+        self.rows(lambda frame: frame.row(key, text))
+
+    def end(self, key: int, finish: Finish, error: EngineError | None = None) -> None:
+        self.rows(lambda frame: frame.row(key, finish=finish, error=error))
+
+    def die(self) -> None:
+        """The frames end, whatever is open."""
+        self._send.close()
+
+    async def frames(self) -> AsyncIterator[StepFrame]:
+        async with self._receive:
+            async for frame in self._receive:
+                yield frame
+
+    async def stop(self, grace_s: float) -> None:
+        for request in self.requests:
+            if request.key not in self.aborted:
+                self.end(request.key, Finish.ABORT)
+        self.die()
+
+    async def until(self, condition: Callable[[], bool]) -> None:
+        """Wait for a submission or an abort that makes it true."""
+        with anyio.fail_after(GUARD_S):
+            while not condition():
+                await self._changed.wait()
+
+    def _tell(self) -> None:
+        self._changed.set()
+        self._changed = anyio.Event()
+
+
+@attrs.define
+class Hosted:
+    """A server in the test's own event loop, and its inside."""
+
+    engine: SteeredEngine
+    service: Service
+    listener: Listener
+
+    @asynccontextmanager
+    async def client(self, protocol: str = "HTTP/1.1") -> AsyncIterator[httpx.AsyncClient]:
+        http2 = protocol == "HTTP/2"
+        async with httpx.AsyncClient(
+            base_url=self.listener.url, http1=not http2, http2=http2, timeout=GUARD_S
+        ) as client:
+            yield client
+
+
+@asynccontextmanager
+async def hosted(
+    clock: Callable[[], float] | None = None, **settings: Any
+) -> AsyncIterator[Hosted]:
+    """``settings`` as ``make_service`` takes them; ``clock`` is that of the rate limit."""
+    engine = SteeredEngine()
+    model = ServedModel(
+        id="m",
+        created=0,
+        prompter=ReplayPrompter(PROMPT_TOKENS, "bytes"),
+        info=await engine.start(),
+    )
+    service = make_service(engine, [model], **settings)
+    service.monotonic_s = clock or service.monotonic_s
+    ending = anyio.Event()
+    with bind("127.0.0.1", 0) as listener:
+        async with running(service), anyio.create_task_group() as tasks:
+
+            async def run() -> None:
+                await serve(make_app(service), listener, shutdown=ending.wait)
+
+            tasks.start_soon(run)
+            yield Hosted(engine, service, listener)
+            ending.set()
