@@ -15,11 +15,11 @@ from antiphon.engines.port import Finish as EngineFinish
 from antiphon.engines.recording import RecordedChoice, Recording, load_recordings
 from antiphon.errors import EngineFailed
 from antiphon.prompting.detokenizer import Detokenizer
+from golden.built import TOOLS
 from golden.echo import CLOCK, TAIL, echo
 from responsory import EventLog, Logprob, Response, TopLogprob, Usage
 from responsory.commands import Accept, Cancel, Command, Fail, Finish
-from responsory.segments import Piece, Segmenter
-from responsory.segments.formats import FORMATS
+from responsory.segments import Piece, Segmenter, family
 
 if TYPE_CHECKING:
     from antiphon.engines.port import TokenSpelling
@@ -31,7 +31,10 @@ FIXTURES = Path(__file__).parents[2] / "fixtures"
 RECORDINGS: Mapping[str, Recording] = load_recordings(FIXTURES)
 """Every recording of the repository by case name, ``<family>/<what>``."""
 
-STOPS: Mapping[str, tuple[str, ...]] = {"think/stop-string": ("END",)}
+STOPS: Mapping[str, tuple[str, ...]] = {
+    "hermes/stop-string": ("END",),
+    "think/stop-string": ("END",),
+}
 """The stop strings of a recording's request, where it had any: a recording is the engine's side,
 and stop strings are the server's."""
 
@@ -89,7 +92,7 @@ def play(
     The end comes with the last step, unless it is a failure.
     """
     machine, played = Response(), Played()
-    segmenter = Segmenter(FORMATS[recording.family], stop=STOPS.get(recording.name, ()))
+    segmenter = Segmenter(family(recording.family), stop=STOPS.get(recording.name, ()))
 
     def receive(commands: Sequence[Command], *, on: bool = False) -> None:
         events = [event for command in commands for event in machine.receive(command)]
@@ -99,13 +102,14 @@ def play(
         elif events:
             played.feeds.append(events)
 
-    receive([Accept(TAIL, CLOCK, False, _echo(choice))])
+    receive([Accept(TAIL, CLOCK, False, _echo(recording, choice))])
     for step in steps_of(recording, choice) if steps is None else steps:
         receive(segmenter.feed(step))
         if segmenter.stop is not None:
             break
     if choice.finish is not EngineFinish.ABORT:
-        receive(segmenter.finish(), on=True)
+        cut = choice.finish is not EngineFinish.STOP and not segmenter.ended
+        receive(segmenter.finish(cut=cut), on=True)
     usage = Usage(
         recording.prompt_tokens,
         segmenter.output_tokens,
@@ -127,8 +131,13 @@ def _ending(choice: RecordedChoice, stop: str | None, usage: Usage) -> Finish | 
     return Fail("server_error", EngineFailed().message, usage)
 
 
-def _echo(choice: RecordedChoice) -> Mapping[str, JSON]:
+def calls(recording: Recording) -> bool:
+    """Whether its family has calls; then its request declared ``TOOLS``."""
+    return any(mode.calls for mode in family(recording.family).modes.values())
+
+
+def _echo(recording: Recording, choice: RecordedChoice) -> Mapping[str, JSON]:
     most = max(
         (len(token.top) for step in choice.steps for token in step.spelling or ()), default=0
     )
-    return echo(top_logprobs=most)
+    return echo(top_logprobs=most, tools=TOOLS if calls(recording) else [])

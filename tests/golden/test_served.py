@@ -7,14 +7,16 @@ name, and that nothing is stored.
 from __future__ import annotations
 
 import re
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Mapping, Sequence
 from typing import Any
 
 import pytest
 
 from api.conftest import Bench, benches
+from golden.built import TOOLS
 from golden.folders import read
-from golden.playing import RECORDINGS, STOPS
+from golden.playing import RECORDINGS, STOPS, calls
+from responsory.values import JSON
 
 PATHS = {
     "responses": "/v1/responses",
@@ -47,6 +49,8 @@ def request(endpoint: str, name: str) -> dict[str, Any]:
     body: dict[str, Any] = {"model": name, "stream": True, **PROMPTS[endpoint]}
     if endpoint != "responses":
         body["stream_options"] = {"include_usage": True}
+    if calls(RECORDINGS[name]):
+        body["tools"] = TOOLS if endpoint == "responses" else _nested(TOOLS)
     if name in STOPS:
         body["stop"] = list(STOPS[name])
     if RECORDINGS[name].choices[0].spelled:
@@ -54,6 +58,16 @@ def request(endpoint: str, name: str) -> dict[str, Any]:
             body["logprobs"] = True
         body["logprobs" if endpoint == "completions" else "top_logprobs"] = 3
     return body
+
+
+def _nested(tools: JSON) -> JSON:
+    """Tools as the chat API has them."""
+    assert isinstance(tools, Sequence)
+    return [
+        {"type": "function", "function": {key: tool[key] for key in tool if key != "type"}}
+        for tool in tools
+        if isinstance(tool, Mapping)
+    ]
 
 
 def fixed(stream: str, name: str) -> str:
