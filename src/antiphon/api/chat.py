@@ -6,10 +6,11 @@ from quart import Blueprint, Response
 
 from antiphon.api.answering import answer
 from antiphon.api.body import read_request
-from antiphon.api.planning import calling, id_tail, in_thread, reading, sampling, shown_tokens
+from antiphon.api.planning import id_tail, in_thread, sampling
 from antiphon.api.service import Service
 from antiphon.requests.chat import parse_chat
 from antiphon.runs.answers import chat_answer
+from antiphon.runs.asked import calling, reading, shown_tokens
 from antiphon.runs.plan import RunPlan, TokenLimit
 from antiphon.runs.prompts import chat_prompt, check_tools, unused_settings
 
@@ -41,8 +42,7 @@ def blueprint(service: Service) -> Blueprint:
                 stream=request.stream,
                 choices=request.n,
                 reasoning_field=service.reasoning_field,
-                obfuscation=service.pad if request.wants_obfuscation else None,
-                **shown_tokens(request, [prompt], logprobs=request.logprobs),
+                **shown_tokens(request, [prompt], logprobs=request.logprobs, pad=service.pad),
             ),
             **reading(request, model),
             **calling(request),

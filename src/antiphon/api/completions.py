@@ -8,10 +8,11 @@ from quart import Blueprint, Response
 
 from antiphon.api.answering import answer
 from antiphon.api.body import read_request
-from antiphon.api.planning import id_tail, in_thread, reading, sampling, shown_tokens
+from antiphon.api.planning import id_tail, in_thread, sampling
 from antiphon.api.service import Service
 from antiphon.requests.completions import CompletionRequest, parse_completion
 from antiphon.runs.answers import completions_answer
+from antiphon.runs.asked import reading, shown_tokens
 from antiphon.runs.catalogue import ServedModel
 from antiphon.runs.plan import EchoedPrompt, RunPlan, TokenLimit
 from antiphon.runs.prompts import completion_prompts, echoed_prompts
@@ -40,7 +41,9 @@ def blueprint(service: Service) -> Blueprint:
                 stream=request.stream,
                 choices=len(prompts) * request.n,
                 per_prompt=request.n,
-                **shown_tokens(request, prompts, logprobs=request.logprobs is not None),
+                **shown_tokens(
+                    request, prompts, logprobs=request.logprobs is not None, pad=service.pad
+                ),
             ),
             **reading(request, model=None),
         )

@@ -3,9 +3,8 @@
 from __future__ import annotations
 
 import secrets
-from array import array
-from collections.abc import Callable, Sequence
-from typing import Any, TypeVar
+from collections.abc import Callable
+from typing import TypeVar
 
 import anyio
 from anyio import to_thread
@@ -14,10 +13,8 @@ from quart import g
 from antiphon.api.identity import tail_of, unique
 from antiphon.api.service import Service
 from antiphon.errors import InvalidRequest, Unavailable
-from antiphon.requests.chat import ChatRequest
-from antiphon.requests.generation import ChunkedRequest, GenerationRequest
-from antiphon.requests.responses import ResponseRequest
-from antiphon.requests.tools import ChatTool, FunctionTool
+from antiphon.requests.generation import GenerationRequest
+from antiphon.runs.asked import forced_calls
 from antiphon.runs.catalogue import ServedModel
 from antiphon.runs.plan import Sampling
 
@@ -73,67 +70,11 @@ def sampling(
         ignore_eos=request.ignore_eos,
         stop_ids=tuple(request.stop_token_ids),
         constraint=request.constraint,
-        forced_calls=_forced_calls(request),
+        forced_calls=forced_calls(request),
         prompt_logprobs=logprobs if echo else None,
         priority=request.priority,
         cache_salt=request.cache_salt or "",
     )
-
-
-def reading(request: GenerationRequest, model: ServedModel | None) -> dict[str, Any]:
-    """How the raw text of the answer is read; as it stands, without a model."""
-    form = {}
-    if model is not None:
-        form["format"] = model.format if request.separate_reasoning else model.format_of_calls
-    counted = isinstance(request, ChunkedRequest) and request.wants_running_usage
-    return {
-        **form,
-        "stop": request.stop_strings,
-        "include_stop": request.include_stop_str_in_output,
-        "include_reasoning": request.include_reasoning,
-        "skip_special": request.skip_special_tokens,
-        "tell_tokens": request.return_token_ids or counted,
-        "tokens_as_ids": request.return_tokens_as_token_ids,
-        "prompt_ids": request.return_token_ids,
-    }
-
-
-def _forced_calls(request: GenerationRequest) -> str | None:
-    """The parameter that takes a call out of the model's free choice, if one does."""
-    if not isinstance(request, ChatRequest | ResponseRequest):
-        return None
-    if request.choice.forced or request.choice.names:
-        return "tool_choice"
-    tools: Sequence[ChatTool | FunctionTool] = request.tools
-    for index, tool in enumerate(tools):
-        if isinstance(tool, ChatTool):
-            if tool.function.strict:
-                return f"tools[{index}].function.strict"
-        elif tool.strict:
-            return f"tools[{index}].strict"
-    return None
-
-
-def calling(request: ChatRequest | ResponseRequest) -> dict[str, Any]:
-    """Whether and how calls are looked for in the raw text."""
-    return {
-        "calls": bool(request.tools) and request.tool_choice != "none",
-        "parallel_calls": request.parallel_tool_calls,
-    }
-
-
-def shown_tokens(
-    request: ChunkedRequest, prompts: Sequence[array[int]], *, logprobs: bool
-) -> dict[str, Any]:
-    """What an answer of chat or completions tells of its tokens beside their text."""
-    counted = request.wants_running_usage
-    return {
-        "include_usage": request.wants_usage,
-        "logprobs": logprobs,
-        "continuous_usage": list(map(len, prompts)) if counted else None,
-        "token_ids": request.return_token_ids,
-        "tokens_as_ids": request.return_tokens_as_token_ids,
-    }
 
 
 async def in_thread(service: Service, work: Callable[[], T], param: str) -> T:

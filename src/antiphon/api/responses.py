@@ -10,12 +10,13 @@ from quart import request as http_request
 from antiphon.api.answering import answer, ignored_header
 from antiphon.api.body import read_request
 from antiphon.api.json_response import json_response
-from antiphon.api.planning import calling, id_tail, in_thread, reading, sampling
+from antiphon.api.planning import id_tail, in_thread, sampling
 from antiphon.api.service import Service
 from antiphon.errors import NotFound
 from antiphon.requests.input_items import open_reasoning
 from antiphon.requests.responses import ResponseRequest, parse_response, resource_tail
 from antiphon.runs.answers import responses_answer
+from antiphon.runs.asked import calling, reading
 from antiphon.runs.catalogue import ServedModel
 from antiphon.runs.envelope import Envelope
 from antiphon.runs.plan import RunPlan, TokenLimit
@@ -45,6 +46,7 @@ def blueprint(service: Service) -> Blueprint:
             answer=responses_answer(
                 stream=request.stream,
                 profile=service.wire_profile,
+                tokens_as_ids=request.return_tokens_as_token_ids,
                 obfuscation=service.pad if request.wants_obfuscation else None,
                 seal=seal,
             ),

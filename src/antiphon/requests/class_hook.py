@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from contextvars import ContextVar
-from typing import Any
+from typing import Any, get_args, get_type_hints
 
 import attrs
 from cattrs import Converter
@@ -30,14 +30,20 @@ def class_hook(cls: Any, converter: Converter) -> Callable[[Any, Any], Any]:
     fields = [field for field in attrs.fields(cls) if field.init]
     known = frozenset(field.alias for field in fields)
     required = frozenset(field.alias for field in fields if field.default is attrs.NOTHING)
+    types = get_type_hints(cls, include_extras=True)
+    # Where all fields that may be left out take null by their type, none has to be dropped.
+    drops = not all(
+        field.alias in required or {type(None), Any} & {*get_args(types[field.name])}
+        for field in fields
+    )
 
-    def hook(value: Any, kind: Any) -> Any:
+    def hook(value: Any, _: Any) -> Any:
         if type(value) is not dict:
             raise invalid_type(value, dict)
-        if None in value.values():
+        if drops and None in value.values():
             value = {k: v for k, v in value.items() if v is not None or k in required}
         if not known.issuperset(value):
             strangers.get().append(value)
-        return inner(value, kind)
+        return inner(value, cls)
 
     return hook

@@ -87,8 +87,9 @@ class Offered:
 class Refused:
     """A field that is known and not offered at all."""
 
-    def check(self, _value: Any) -> None:
-        raise InvalidRequest("The parameter is not supported.", code="unsupported_parameter")
+    def check(self, value: Any) -> None:
+        if value is not None:
+            raise InvalidRequest("The parameter is not supported.", code="unsupported_parameter")
 
 
 @attrs.frozen

@@ -88,7 +88,7 @@ def _annotated_hook(kind: Any, converter: Converter) -> Hook:
     checks = [constraint.check for constraint in constraints]
 
     def hook(value: Any, _: Any) -> Any:
-        typed = inner(value, base)
+        typed = inner(value, None)
         for check in checks:
             check(typed)
         return typed
@@ -105,7 +105,7 @@ def _list_hook(kind: Any, converter: Converter) -> Hook:
     def fast(value: Any, _: Any) -> Any:
         if type(value) is not list:
             raise invalid_type(value, list)
-        return [inner(element, item) for element in value]
+        return [inner(element, None) for element in value]
 
     def detailed(value: Any, _: Any) -> Any:
         # Up to the first element that is wrong: a client is told of one, and may send millions.
@@ -114,7 +114,7 @@ def _list_hook(kind: Any, converter: Converter) -> Hook:
         result = []
         for index, element in enumerate(value):
             try:
-                result.append(inner(element, item))
+                result.append(inner(element, None))
             except Exception as error:
                 note = IterableValidationNote(f"element {index}", index, item)
                 error.__notes__ = [*getattr(error, "__notes__", ()), note]

@@ -12,9 +12,10 @@ from antiphon.errors import InvalidRequest
 from antiphon.requests.faults import invalid_type, missing
 
 Hook = Callable[[Any, Any], Any]
-Target = tuple[Hook, Any]
 
 TAG = "type"
+PLAIN = (str, bool, int)
+"""What needs no look beyond its JSON type."""
 
 
 def union_hook(kind: Any, converter: Converter) -> Hook:
@@ -23,34 +24,38 @@ def union_hook(kind: Any, converter: Converter) -> Hook:
     classes = [member for member in members if attrs.has(member)]
     if len(classes) == len(get_args(kind)):
         return _tagged_hook(classes, converter)
-    targets: dict[type, Target] = {}
+    hooks: dict[type, Hook] = {}
     for member in members:
-        targets.setdefault(_json_type(member), (converter.get_structure_hook(member), member))
+        hooks.setdefault(_json_type(member), converter.get_structure_hook(member))
     if len(classes) > 1:
-        targets[dict] = (_tagged_hook(classes, converter), kind)
-    expected = tuple(targets)
-    if float in targets:
-        targets.setdefault(int, targets[float])
+        hooks[dict] = _tagged_hook(classes, converter)
+    expected = tuple(hooks)
+    if float in hooks:
+        hooks.setdefault(int, hooks[float])
+    plain = {member for member in members if member in PLAIN}
     if len(members) < len(get_args(kind)):
-        targets[type(None)] = (lambda value, _: value, kind)
+        plain.add(type(None))
 
     def hook(value: Any, _: Any) -> Any:
-        target = targets.get(type(value))
-        if target is None:
+        found = type(value)
+        if found in plain:
+            return value
+        inner = hooks.get(found)
+        if inner is None:
             raise invalid_type(value, *expected)
-        return target[0](value, target[1])
+        return inner(value, None)
 
     return hook
 
 
 def _tagged_hook(classes: list[Any], converter: Converter) -> Hook:
     """By the tag; a class whose tag has a default takes the objects without one."""
-    by_tag: dict[str | None, Target] = {}
+    by_tag: dict[str | None, Hook] = {}
     for cls in classes:
-        target = (converter.get_structure_hook(cls), cls)
-        by_tag.update(dict.fromkeys(get_args(get_type_hints(cls)[TAG]), target))
+        inner = converter.get_structure_hook(cls)
+        by_tag.update(dict.fromkeys(get_args(get_type_hints(cls)[TAG]), inner))
         if attrs.fields_dict(cls)[TAG].default is not attrs.NOTHING:
-            by_tag[None] = target
+            by_tag[None] = inner
 
     def hook(value: Any, _: Any) -> Any:
         if type(value) is not dict:
@@ -59,9 +64,9 @@ def _tagged_hook(classes: list[Any], converter: Converter) -> Hook:
         if tag.__class__ is not str and tag is not None:
             error = invalid_type(tag, str)
             raise InvalidRequest(error.message, code=error.code, param=TAG)
-        target = by_tag.get(tag)
-        if target is not None:
-            return target[0](value, target[1])
+        inner = by_tag.get(tag)
+        if inner is not None:
+            return inner(value, None)
         if tag is None:
             raise missing(TAG)
         allowed = ", ".join(f"'{name}'" for name in by_tag if name is not None)

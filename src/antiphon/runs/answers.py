@@ -14,6 +14,7 @@ from responsory import EventLog
 from responsory.events import Event
 from responsory.projections import ChatStream, CompletionsStream, ResponsesStream
 from responsory.projections.bodies import chat_body, completion_body, response_body
+from responsory.projections.reasoning import ReasoningField
 from responsory.projections.responses import Profile
 
 log = logging.getLogger(__name__)
@@ -82,66 +83,96 @@ def _frame(body: dict[str, Any]) -> bytes:
     return f"data: {data}\n\n".encode()
 
 
+Padding = Callable[[int], str]
+"""So many random characters."""
+
+
 def completions_answer(
-    *, stream: bool, choices: int, per_prompt: int, include_usage: bool, **shown: Any
+    *,
+    stream: bool,
+    choices: int,
+    per_prompt: int,
+    include_usage: bool = False,
+    continuous_usage: Sequence[int] | None = None,
+    logprobs: bool = False,
+    token_ids: bool = False,
+    tokens_as_ids: bool = False,
+    obfuscation: Padding | None = None,
 ) -> Answer:
     """A text completion of ``choices`` choices, ``per_prompt`` of each prompt.
 
-    ``shown``: what the projections of the library are told to show beside the text.
+    ``continuous_usage``: the tokens of each prompt, where every chunk tells the usage so far.
     """
-    shown = {
-        k: v
-        for k, v in shown.items()
-        if v not in (None, False, "reasoning_content") or k == "logprobs"
-    }
-    running = {key: shown.pop(key) for key in STREAM_ONLY & shown.keys()}
-    return Answer(
-        CompletionsStream(
-            choices=choices,
-            per_prompt=per_prompt,
-            include_usage=include_usage,
-            **running,
-            **shown,
-        )
-        if stream
-        else None,
-        partial(completion_body, per_prompt=per_prompt, **shown),
+    projection = CompletionsStream(
+        choices=choices,
+        per_prompt=per_prompt,
+        include_usage=include_usage,
+        continuous_usage=continuous_usage,
+        logprobs=logprobs,
+        token_ids=token_ids,
+        tokens_as_ids=tokens_as_ids,
+        obfuscation=obfuscation,
     )
+    fold = partial(
+        completion_body,
+        per_prompt=per_prompt,
+        logprobs=logprobs,
+        token_ids=token_ids,
+        tokens_as_ids=tokens_as_ids,
+    )
+    return Answer(projection if stream else None, fold)
 
 
-def chat_answer(*, stream: bool, choices: int, include_usage: bool, **shown: Any) -> Answer:
-    """A chat completion of ``choices`` choices; ``shown`` as for completions."""
-    shown = {
-        k: v
-        for k, v in shown.items()
-        if v not in (None, False, "reasoning_content") or k == "logprobs"
-    }
-    running = {key: shown.pop(key) for key in STREAM_ONLY & shown.keys()}
-    return Answer(
-        ChatStream(
-            choices=choices, per_prompt=choices, include_usage=include_usage, **running, **shown
-        )
-        if stream
-        else None,
-        partial(chat_body, per_prompt=choices, **shown),
+def chat_answer(
+    *,
+    stream: bool,
+    choices: int,
+    include_usage: bool = False,
+    continuous_usage: Sequence[int] | None = None,
+    logprobs: bool = False,
+    token_ids: bool = False,
+    tokens_as_ids: bool = False,
+    reasoning_field: ReasoningField = "reasoning_content",
+    obfuscation: Padding | None = None,
+) -> Answer:
+    """A chat completion of ``choices`` choices."""
+    projection = ChatStream(
+        choices=choices,
+        per_prompt=choices,
+        include_usage=include_usage,
+        continuous_usage=continuous_usage,
+        logprobs=logprobs,
+        token_ids=token_ids,
+        tokens_as_ids=tokens_as_ids,
+        reasoning_field=reasoning_field,
+        obfuscation=obfuscation,
     )
+    fold = partial(
+        chat_body,
+        per_prompt=choices,
+        logprobs=logprobs,
+        token_ids=token_ids,
+        tokens_as_ids=tokens_as_ids,
+        reasoning_field=reasoning_field,
+    )
+    return Answer(projection if stream else None, fold)
 
 
 def responses_answer(
     *,
     stream: bool,
     profile: Profile = "openai",
-    obfuscation: Callable[[int], str] | None = None,
-    **shown: Any,
+    tokens_as_ids: bool = False,
+    obfuscation: Padding | None = None,
+    seal: Callable[[str], str] | None = None,
 ) -> Answer:
-    """A Responses resource, or the stream that ends in one; ``shown`` as for completions."""
-    shown = {k: v for k, v in shown.items() if v is not None}
+    """A Responses resource, or the stream that ends in one; ``seal`` makes the envelopes of its
+    reasoning."""
+    projection = ResponsesStream(
+        profile=profile, tokens_as_ids=tokens_as_ids, obfuscation=obfuscation, seal=seal
+    )
     return Answer(
-        ResponsesStream(profile=profile, **shown) if stream else None,
-        lambda logs: response_body(logs[0], **shown),
+        projection if stream else None,
+        lambda logs: response_body(logs[0], tokens_as_ids=tokens_as_ids, seal=seal),
         named_events=True,
     )
-
-
-STREAM_ONLY = frozenset({"continuous_usage", "obfuscation"})
-"""What only a stream shows."""

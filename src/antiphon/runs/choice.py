@@ -170,8 +170,7 @@ class Choice:
             stop = stop_id
         ids: tuple[int, ...] = ()
         if self._tell_tokens:
-            rest: tuple[int, ...] = getattr(segmenter, "rest", ())
-            ids = (*rest, stop_id) if stopped else rest
+            ids = (*segmenter.rest, stop_id) if stopped else segmenter.rest
         completed_at = now if reason == "stop" else None
         self._receive(
             Finish(reason=reason, usage=self.usage(), completed_at=completed_at, stop=stop, ids=ids)

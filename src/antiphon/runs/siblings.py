@@ -77,7 +77,7 @@ def choice_for(plan: RunPlan, request: EngineRequest) -> Choice:
             reasoning=plan.include_reasoning,
             calls=plan.calls,
             parallel=plan.parallel_calls,
-            **({"tokens": True} if plan.tell_tokens else {}),
+            tokens=plan.tell_tokens,
         ),
         logprobs=request.logprobs is not None,
         stop_ids=frozenset(request.stop_ids),

@@ -1,0 +1,102 @@
+"""What a typed request asks of its run, as parts of a plan and of an answer."""
+
+from __future__ import annotations
+
+from array import array
+from collections.abc import Sequence
+from typing import NotRequired, TypedDict
+
+from antiphon.requests.chat import ChatRequest
+from antiphon.requests.generation import ChunkedRequest, GenerationRequest
+from antiphon.requests.responses import ResponseRequest
+from antiphon.requests.tools import ChatTool, FunctionTool
+from antiphon.runs.answers import Padding
+from antiphon.runs.catalogue import ServedModel
+from responsory.segments import Spec
+
+
+class Reading(TypedDict):
+    """The fields of a plan that say how the raw text of the answer is read."""
+
+    stop: tuple[str, ...]
+    include_stop: bool
+    format: NotRequired[Spec]
+    include_reasoning: bool
+    skip_special: bool
+    tell_tokens: bool
+    tokens_as_ids: bool
+    prompt_ids: bool
+
+
+def reading(request: GenerationRequest, model: ServedModel | None) -> Reading:
+    """How the raw text of the answer is read; as it stands, without a model."""
+    counted = isinstance(request, ChunkedRequest) and request.wants_running_usage
+    fields: Reading = {
+        "stop": request.stop_strings,
+        "include_stop": request.include_stop_str_in_output,
+        "include_reasoning": request.include_reasoning,
+        "skip_special": request.skip_special_tokens,
+        "tell_tokens": request.return_token_ids or counted,
+        "tokens_as_ids": request.return_tokens_as_token_ids,
+        "prompt_ids": request.return_token_ids,
+    }
+    if model is not None:
+        fields["format"] = model.format if request.separate_reasoning else model.format_of_calls
+    return fields
+
+
+def forced_calls(request: GenerationRequest) -> str | None:
+    """The parameter that takes a call out of the model's free choice, if one does."""
+    if not isinstance(request, ChatRequest | ResponseRequest):
+        return None
+    if request.choice.forced or request.choice.names:
+        return "tool_choice"
+    tools: Sequence[ChatTool | FunctionTool] = request.tools
+    for index, tool in enumerate(tools):
+        if isinstance(tool, ChatTool):
+            if tool.function.strict:
+                return f"tools[{index}].function.strict"
+        elif tool.strict:
+            return f"tools[{index}].strict"
+    return None
+
+
+class Calling(TypedDict):
+    """The fields of a plan that say what becomes of calls."""
+
+    calls: bool
+    parallel_calls: bool
+
+
+def calling(request: ChatRequest | ResponseRequest) -> Calling:
+    """Whether and how calls are looked for in the raw text."""
+    return {
+        "calls": bool(request.tools) and request.tool_choice != "none",
+        "parallel_calls": request.parallel_tool_calls,
+    }
+
+
+class ShownTokens(TypedDict):
+    """What an answer of chunks tells of its tokens beside their text."""
+
+    include_usage: bool
+    logprobs: bool
+    continuous_usage: list[int] | None
+    token_ids: bool
+    tokens_as_ids: bool
+    obfuscation: Padding | None
+
+
+def shown_tokens(
+    request: ChunkedRequest, prompts: Sequence[array[int]], *, logprobs: bool, pad: Padding
+) -> ShownTokens:
+    """What chat and completions tell alike; ``pad`` makes the padding of deltas."""
+    counted = request.wants_running_usage
+    return {
+        "include_usage": request.wants_usage,
+        "logprobs": logprobs,
+        "continuous_usage": list(map(len, prompts)) if counted else None,
+        "token_ids": request.return_token_ids,
+        "tokens_as_ids": request.return_tokens_as_token_ids,
+        "obfuscation": pad if request.wants_obfuscation else None,
+    }
