@@ -38,6 +38,8 @@ class SteeredEngine:
         self.refusal: EngineError | None = None
         self.requests: list[EngineRequest] = []
         self.aborted: list[int] = []
+        self.running = 0
+        """What its frames say of its load."""
         self._send, self._receive = anyio.create_memory_object_stream[StepFrame](1000)
         self._changed = anyio.Event()
         self._step = 0
@@ -75,7 +77,7 @@ class SteeredEngine:
         self._step += 1
         builder = FrameBuilder(self._step)
         add(builder)
-        self._send.send_nowait(builder.build(self._step, Gauges(running=len(self.requests))))
+        self._send.send_nowait(builder.build(self._step, Gauges(running=self.running)))
 
     def say(self, key: int, text: bytes) -> None:
         """One step in which the request ``key`` got some tokens, one a byte."""

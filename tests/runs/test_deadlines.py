@@ -9,6 +9,7 @@ from hypothesis import strategies as st
 from antiphon.errors import DeadlinePassed
 from antiphon.runs.deadlines import Deadlines
 from antiphon.runs.fanout import Fanout
+from antiphon.runs.run import Run
 from runs.scripted import NOW, Stage, chunks
 
 SECOND_NS = 1_000_000_000
@@ -61,20 +62,20 @@ class Timed(Stage):
             timeout_s=10,
         )
 
-    def at(self, now_s: float) -> None:
+    def ended_at(self, now_s: float, run: Run) -> bool:
+        """Whether the run is over once it is that late."""
         self.now_s = now_s
         self.fanout.expire()
+        return run.ended
 
 
 async def test_the_limit_counts_from_the_acceptance() -> None:
     stage = Timed()
     run = stage.open()
-    stage.at(9)
+    assert not stage.ended_at(9, run)
     stage.accept(run)
-    stage.at(18.9)
-    assert not run.ended
-    stage.at(19)
-    assert run.ended
+    assert not stage.ended_at(18.9, run)
+    assert stage.ended_at(19, run)
     assert stage.engine.aborted == [run.choices[0].key]
     assert "time limit" in chunks(run)[-1]["error"]["message"]
     with pytest.raises(DeadlinePassed):
@@ -84,9 +85,8 @@ async def test_the_limit_counts_from_the_acceptance() -> None:
 async def test_a_request_that_is_never_accepted_is_refused_in_time() -> None:
     stage = Timed()
     run = stage.open()
-    stage.at(9.9)
-    assert not run.ended
-    stage.at(10)
+    assert not stage.ended_at(9.9, run)
+    assert stage.ended_at(10, run)
     with pytest.raises(DeadlinePassed):
         await run.opened()
     assert run.frames == []
@@ -99,6 +99,6 @@ def test_a_run_that_has_ended_is_not_watched() -> None:
     stage.accept(run)
     stage.fanout.cancel(run)
     frames = len(run.frames)
-    stage.at(1000)
+    assert stage.ended_at(1000, run)
     assert len(run.frames) == frames
     assert len(stage.engine.aborted) == 1
