@@ -104,10 +104,9 @@ class Stage:
         self.step(rows)
 
 
-def stream(choices: int = 1, **options: bool) -> Answer:
+def stream(choices: int = 1, *, include_usage: bool = False, logprobs: bool = False) -> Answer:
     """A chat stream."""
-    settings = {"include_usage": False, "logprobs": False, **options}
-    return chat_answer(stream=True, choices=choices, **settings)
+    return chat_answer(stream=True, choices=choices, include_usage=include_usage, logprobs=logprobs)
 
 
 def unary(choices: int = 1) -> Answer:
