@@ -86,17 +86,17 @@ CASES: list[tuple[str, Parse, dict[str, Any]]] = [
 
 
 @pytest.mark.benchmark(group="bytes to a typed request, beside json.loads of the same bytes")
-@pytest.mark.parametrize(("name", "parse", "body"), CASES, ids=[name for name, *_ in CASES])
-def test_parse(benchmark: BenchmarkFixture, name: str, parse: Parse, body: dict[str, Any]) -> None:
+@pytest.mark.parametrize(
+    ("parse", "body"), [case[1:] for case in CASES], ids=[name for name, *_ in CASES]
+)
+def test_parse(benchmark: BenchmarkFixture, parse: Parse, body: dict[str, Any]) -> None:
     data = json.dumps(body, ensure_ascii=False, separators=(",", ":")).encode()
     benchmark(lambda: parse(parse_object(data)))
     assert benchmark.stats is not None  # it is None where benchmarks are switched off
     took = benchmark.stats.stats.min
     alone = min(seconds(lambda: json.loads(data)) for _ in range(20))
-    benchmark.extra_info |= {
-        "ratio": took / alone, "at most": None, "bytes": len(data), "µs": took * 1e6
-    }  # fmt: skip
-    print(f"\n{name}: {len(data)} bytes, {took * 1e6:.1f} µs, {took / alone:.1f} x json.loads")
+    # The table has the microseconds; the bars are 60 for 2 KB and 3000 for 200 KB.
+    benchmark.extra_info |= {"ratio": took / alone, "at most": None, "bytes": len(data)}
 
 
 def seconds(work: Callable[[], object]) -> float:

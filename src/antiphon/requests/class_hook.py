@@ -31,7 +31,7 @@ def class_hook(cls: Any, converter: Converter) -> Callable[[Any, Any], Any]:
     known = frozenset(field.alias for field in fields)
     required = frozenset(field.alias for field in fields if field.default is attrs.NOTHING)
     types = get_type_hints(cls, include_extras=True)
-    # Where all fields that may be left out take null by their type, none has to be dropped.
+    # Where a field that may be left out takes null by its type, null is its default anyway.
     drops = not all(
         field.alias in required or {type(None), Any} & {*get_args(types[field.name])}
         for field in fields
