@@ -80,6 +80,7 @@ async def host() -> AsyncIterator[tuple[WatchedEngine, Any, str]]:
             ending.set()
 
 
+@pytest.mark.wire("P23", "S1")
 @pytest.mark.parametrize("path", list(BODIES))
 @pytest.mark.parametrize("stream", [True, False])
 @pytest.mark.parametrize("protocol", ["HTTP/1.1", "HTTP/2"])
@@ -128,6 +129,7 @@ async def test_one_stream_of_a_connection_is_reset_and_its_neighbour_goes_on(
             assert client.reset(streams[1]) is None
 
 
+@pytest.mark.wire("P23")
 @pytest.mark.parametrize("turns", range(0, 60, 3))
 @pytest.mark.parametrize("protocol", ["HTTP/1.1", "HTTP/2"])
 async def test_leaving_at_any_moment_leaves_nothing_running(

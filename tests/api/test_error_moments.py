@@ -30,6 +30,7 @@ def read(answer: bytes) -> httpx.Response:
     return httpx.Response(int(status.split()[1]), headers=headers, content=body)  # type: ignore[arg-type]  # pairs
 
 
+@pytest.mark.wire("error:<code>")
 @pytest.mark.parametrize("code", ["request_timeout"])
 @pytest.mark.parametrize("protocol", PROTOCOLS)
 async def test_a_body_that_does_not_come(protocol: str, code: str) -> None:
@@ -50,6 +51,7 @@ async def test_a_body_that_does_not_come(protocol: str, code: str) -> None:
                 assert json.loads(client_2.body(stream))["error"]["code"] == code
 
 
+@pytest.mark.wire("error:<code>")
 @pytest.mark.parametrize("code", ["request_too_large"])
 @pytest.mark.parametrize("protocol", PROTOCOLS)
 async def test_a_body_that_grows_past_its_limit(protocol: str, code: str) -> None:
@@ -86,6 +88,7 @@ async def test_a_body_that_is_announced_as_too_large_is_not_waited_for(
                 assert json.loads(client_2.body(stream))["error"]["code"] == code
 
 
+@pytest.mark.wire("error:<code>")
 @pytest.mark.parametrize("code", ["headers_too_large"])
 @pytest.mark.parametrize("size", [40_000, 60_000, 200_000])
 async def test_a_header_block_that_is_too_large_for_http_1(size: int, code: str) -> None:
@@ -97,6 +100,7 @@ async def test_a_header_block_that_is_too_large_for_http_1(size: int, code: str)
         assert (response.status_code, error_of(response)["code"]) == (431, code)
 
 
+@pytest.mark.wire("error:<code>")
 @pytest.mark.parametrize("code", ["headers_too_large"])
 async def test_a_header_block_that_is_too_large_for_http_2_harms_no_neighbour(code: str) -> None:
     async with hosted() as host, H2Client.open(host.listener) as client:
@@ -111,6 +115,7 @@ async def test_a_header_block_that_is_too_large_for_http_2_harms_no_neighbour(co
         assert not client.goaways
 
 
+@pytest.mark.wire("error:<code>")
 @pytest.mark.parametrize("code", ["shutting_down"])
 @pytest.mark.parametrize("path", [CHAT, COMPLETIONS, RESPONSES])
 @pytest.mark.parametrize("protocol", PROTOCOLS)
@@ -133,6 +138,7 @@ async def test_new_requests_while_the_server_ends(protocol: str, path: str, code
         assert probed.json() == {"status": "draining"}
 
 
+@pytest.mark.wire("error:<code>")
 @pytest.mark.parametrize("code", ["timeout"])
 @pytest.mark.parametrize("path", [CHAT, COMPLETIONS, RESPONSES])
 @pytest.mark.parametrize("protocol", PROTOCOLS)

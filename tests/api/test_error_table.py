@@ -275,6 +275,7 @@ def error_of(response: httpx.Response) -> dict[str, Any]:
     return error
 
 
+@pytest.mark.wire("error:<row.code>", "P5", "F10")
 @pytest.mark.parametrize("stream", [False, True], ids=["unary", "stream"])
 @pytest.mark.parametrize("protocol", PROTOCOLS)
 @pytest.mark.parametrize("row", ROWS, ids=names())

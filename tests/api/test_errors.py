@@ -33,11 +33,13 @@ async def assert_error(
     return body
 
 
+@pytest.mark.wire("error:unknown_url", "P5")
 @pytest.mark.parametrize("path", ["/", "/v1", "/v1/nothing", "/v1/models/", "/v2"])
 async def test_unknown_paths(bench: Bench, path: str) -> None:
     await assert_error(await bench.client.get(path), 404, "unknown_url")
 
 
+@pytest.mark.wire("error:method_not_allowed", "P5")
 @pytest.mark.parametrize(
     ("method", "path", "allow"),
     [
@@ -110,6 +112,7 @@ async def test_unknown_model_by_get_is_404(bench: Bench) -> None:
     await assert_error(await bench.client.get("/v1/models/nope"), 404, "model_not_found", "model")
 
 
+@pytest.mark.wire("error:invalid_api_key", "S2", "P5")
 @pytest.mark.parametrize(
     "header",
     [None, "Bearer", "Bearer ", "Bearer wrong", "Basic first-key", "first-key", "Bearer é"],
@@ -122,6 +125,7 @@ async def test_keys_are_asked_for(locked_bench: Bench, path: str, header: str | 
     assert response.headers["www-authenticate"] == "Bearer"
 
 
+@pytest.mark.wire("S2")
 @pytest.mark.parametrize("header", ["Bearer first-key", "bearer second-key", "BEARER  first-key"])
 async def test_any_key_opens(locked_bench: Bench, header: str) -> None:
     response = await locked_bench.client.get("/v1/models", headers={"authorization": header})
@@ -241,6 +245,7 @@ async def test_routes_that_are_still_to_come(bench: Bench) -> None:
     )
 
 
+@pytest.mark.wire("endpoint:GET /v1/responses (websocket)")
 async def test_an_upgrade_to_a_websocket_is_refused_in_kind(bench: Bench) -> None:
     for path, status, code in (
         ("/v1/responses", 405, "method_not_allowed"),

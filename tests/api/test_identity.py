@@ -31,6 +31,7 @@ def test_other_ids_cannot_be_used(given_id: str | None) -> None:
     assert tail_of(given_id) is None
 
 
+@pytest.mark.wire("I1")
 @given(st.integers(0, 2**48 - 1), st.binary(min_size=10, max_size=10))
 def test_minted_ids_are_version_7_uuids(unix_ms: int, random: bytes) -> None:
     minted = uuid.UUID(uuid7_hex(unix_ms, random))
@@ -38,12 +39,14 @@ def test_minted_ids_are_version_7_uuids(unix_ms: int, random: bytes) -> None:
     assert minted.int >> 80 == unix_ms
 
 
+@pytest.mark.wire("I2")
 def test_a_live_tail_gets_a_suffix() -> None:
     suffixes = iter(["aaaaaaaa", "bbbbbbbb"])
     assert unique("t", {"t", "t-aaaaaaaa"}.__contains__, lambda: next(suffixes)) == "t-bbbbbbbb"
     assert unique("t", set[str]().__contains__, lambda: next(suffixes)) == "t"
 
 
+@pytest.mark.wire("I1", "S20")
 async def test_the_header_names_the_answer_and_is_echoed(bench: Bench) -> None:
     response = await bench.client.post(CHAT, json=HELLO, headers={"x-request-id": "r1"})
     assert response.headers["x-request-id"] == "r1"
@@ -56,6 +59,7 @@ async def test_an_odd_header_is_echoed_verbatim_and_hashed(bench: Bench) -> None
     assert re.fullmatch(r"chatcmpl-[0-9a-f]{32}", (await response.get_json())["id"])
 
 
+@pytest.mark.wire("I1")
 async def test_the_body_names_the_answer_where_no_header_does(bench: Bench) -> None:
     response = await bench.client.post(CHAT, json={**HELLO, "request_id": "b1"})
     assert response.headers["x-request-id"] == "b1"

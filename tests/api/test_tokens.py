@@ -18,6 +18,7 @@ async def post(bench: Bench, path: str, status: int = 200, **body: Any) -> Any:
     return await response.get_json()
 
 
+@pytest.mark.wire("endpoint:POST /v1/responses/input_tokens")
 @pytest.mark.parametrize("model", [BYTES, OPAQUE])
 async def test_the_count_is_that_of_the_same_create(bench: Bench, model: str) -> None:
     fields = {"model": model, "input": [{"role": "user", "content": "Hi"}], "instructions": "Be"}
@@ -49,6 +50,7 @@ async def test_nothing_runs_when_tokens_are_counted(bench: Bench) -> None:
     assert bench.service.fanout.running == 0
 
 
+@pytest.mark.wire("endpoint:POST /tokenize", "endpoint:POST /detokenize")
 async def test_text_to_ids_and_back(bench: Bench) -> None:
     text = "né 🎵"
     encoded = await post(bench, "/tokenize", model=BYTES, prompt=text, return_token_strs=True)

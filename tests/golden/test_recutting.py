@@ -51,6 +51,7 @@ def test_as_fine_as_can_be(name: str) -> None:
     assert made == golden
 
 
+@pytest.mark.wire("S9", "S10")
 @pytest.mark.parametrize("recut", MERGED.values(), ids=MERGED)
 @pytest.mark.parametrize("name", RECORDINGS)
 def test_several_tokens_a_step(name: str, recut: Recut) -> None:

@@ -88,6 +88,7 @@ async def served(bench: Bench, endpoint: str, name: str) -> str:
     return fixed(stream, name)
 
 
+@pytest.mark.wire("G1", "S10")
 @pytest.mark.parametrize("endpoint", ["responses", "chat"])
 @pytest.mark.parametrize("name", NAMES)
 async def test_responses_and_chat(bench: Bench, name: str, endpoint: str) -> None:

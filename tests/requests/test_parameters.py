@@ -157,6 +157,7 @@ ACCEPTED += [
 ]
 
 
+@pytest.mark.wire("param:<endpoint>.<param>")
 @pytest.mark.parametrize(
     ("endpoint", "param", "fields"), [case for line in ACCEPTED for case in row(*line)]
 )
@@ -426,6 +427,7 @@ def refusal(endpoint: str, fields: Fields) -> tuple[int, str, str | None]:
     return caught.value.status, caught.value.code, caught.value.param
 
 
+@pytest.mark.wire("param:<endpoint>.<param>", "error:<code>")
 @pytest.mark.parametrize(
     ("endpoint", "param", "fields", "code"), [case for line in REFUSED for case in row(*line)]
 )
@@ -438,6 +440,7 @@ def test_responses_previous_response_id_is_not_found_without_a_store() -> None:
     assert found == (404, "previous_response_not_found", "previous_response_id")
 
 
+@pytest.mark.wire("param:<endpoint>.<param>", "error:missing_required_parameter")
 @pytest.mark.parametrize(
     ("endpoint", "param"),
     [(endpoint, param) for endpoint in ALL for param in ENDPOINTS[endpoint][1]],
@@ -449,6 +452,7 @@ def test_required_field_is_missing(endpoint: str, param: str) -> None:
     assert (caught.value.code, caught.value.param) == (MISSING, param)
 
 
+@pytest.mark.wire("param:<endpoint>.<name>")
 @pytest.mark.parametrize(
     ("endpoint", "name"),
     [

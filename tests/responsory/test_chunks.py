@@ -82,11 +82,13 @@ def test_chat_failure() -> None:
     assert stream.ended
 
 
+@pytest.mark.wire("C10")
 def test_chat_stop_string() -> None:
     made = a_response().text("4").finish(stop="END")
     assert frames(ChatStream(), made)[2] == named("C10")[0]
 
 
+@pytest.mark.wire("C12", "S11")
 def test_chat_logprobs() -> None:
     made = a_response().tokens(THERE).reasoning("a").call("f", "{}").refusal("b").finish()
     out = frames(ChatStream(logprobs=True), made)
@@ -96,6 +98,7 @@ def test_chat_logprobs() -> None:
     assert all(b"logprobs" not in frame for frame in frames(ChatStream(), made))
 
 
+@pytest.mark.wire("C13")
 def test_chat_refusal() -> None:
     made = a_response().refusal("I cannot").finish()
     assert frames(ChatStream(), made)[1] == named("C13")[0]
@@ -156,6 +159,7 @@ def test_completion_finish_rides_on_the_text_of_its_step() -> None:
     assert whole == named("C14", "C16", "[DONE]")
 
 
+@pytest.mark.wire("C15", "S11")
 def test_completion_logprobs() -> None:
     entry = Logprob("Par", -0.1, b"Par", (TopLogprob("Par", -0.1, b"Par"),))
     made = a_response().tokens(entry).finish()

@@ -86,6 +86,7 @@ STREAMS: Mapping[str, Builder] = {
 }
 
 
+@pytest.mark.wire("F1", "F3", "G1", "K19")
 @pytest.mark.parametrize("name", STREAMS)
 def test_byte_for_byte(name: str) -> None:
     stream = ResponsesStream()
@@ -105,6 +106,7 @@ def test_every_frame_is_whole(name: str) -> None:
         assert frame.count(b"\n\n") == 1
 
 
+@pytest.mark.wire("P6")
 @pytest.mark.parametrize("name", STREAMS)
 def test_the_body_has_33_keys_in_order(name: str) -> None:
     body = response_body(STREAMS[name].log)
@@ -233,6 +235,7 @@ def test_the_open_responses_profile_renames_two_events_and_nothing_else() -> Non
         ResponsesStream(profile="azure")  # type: ignore[arg-type]  # the point of the test
 
 
+@pytest.mark.wire("F4")
 def test_only_what_json_demands_is_escaped() -> None:
     text = 'quote " slash / back \\ tab \t nul \x00 line \u2028 del \x7f é 😀'
     made = begun().text(text).finish()

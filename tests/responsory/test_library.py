@@ -57,6 +57,7 @@ def test_imports_are_the_standard_library_and_attrs(path: Path) -> None:
         assert "os" not in set(imported(path))
 
 
+@pytest.mark.wire("S26")
 def test_importing_the_library_loads_nothing_else() -> None:
     script = (
         "import sys\n"

@@ -85,6 +85,7 @@ def test_a_token_that_was_held_or_cut_by_a_stop_string(
     assert shown(made.finish()) == expected
 
 
+@pytest.mark.wire("S4")
 def test_a_character_of_several_tokens() -> None:
     parts = ("é".encode()[:1], "é".encode()[1:], b"\xf0\x9f", b"\x98\x80", b"!")
     made = a_response().send(Text("é😀!", tuple(map(token, parts)))).finish()

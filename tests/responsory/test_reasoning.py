@@ -171,6 +171,7 @@ def test_every_family_has_its_case() -> None:
                             "gemma4_thought", "hermes"}  # fmt: skip
 
 
+@pytest.mark.wire("F7")
 def test_nothing_is_held_but_what_may_be_markup() -> None:
     segmenter = Segmenter(THINK)
 
@@ -340,6 +341,7 @@ MARKUP = st.lists(
 ).map("".join)
 
 
+@pytest.mark.wire("S9")
 @given(MARKUP, st.booleans(), st.data())
 def test_any_cut_matches_the_reference(text: str, prefilled: bool, data: st.DataObject) -> None:
     spec = THINK_PREFILLED if prefilled else THINK

@@ -88,6 +88,7 @@ def test_stop_strings(
     assert segmenter.reasoning_tokens == 0
 
 
+@pytest.mark.wire("F7")
 def test_a_live_prefix_is_held_and_nothing_else() -> None:
     segmenter = Segmenter(stop=["DEF"])
     assert segmenter.feed([Piece("abcD")]) == [Text("abc")]

@@ -16,6 +16,7 @@ from responsory.testing.strategies import logs
 DONE = [b"data: [DONE]\n\n"]
 
 
+@pytest.mark.wire("K15")
 @given(logs(), st.data())
 def test_a_resumed_reader_gets_the_same_bytes(
     made: tuple[EventLog, list[int]], data: st.DataObject

@@ -21,6 +21,7 @@ from runs.scripted import Stage, body, chunks, content, stream, unary
 STOP = Finish.STOP
 
 
+@pytest.mark.wire("F10")
 async def test_the_head_waits_for_the_accept_row_and_not_for_a_token() -> None:
     stage = Stage()
     run = stage.open()

@@ -18,6 +18,7 @@ from runs.scripted import Stage, chunks, content, stream, unary
 STOP = Finish.STOP
 
 
+@pytest.mark.wire("F10")
 @pytest.mark.parametrize(
     ("code", "status", "told"),
     [
@@ -43,6 +44,7 @@ async def test_a_refusal_before_the_accept_row_is_an_http_error(
     assert not stage.fanout.has_tail("r1")
 
 
+@pytest.mark.wire("S1")
 async def test_one_refused_sibling_refuses_the_call_and_aborts_the_others() -> None:
     stage = Stage()
     run = stage.open(stream(2), n=2)

@@ -29,6 +29,7 @@ async def test_a_subscription_reads_all_frames_in_whole_and_leaves_once() -> Non
     assert left == [None]
 
 
+@pytest.mark.wire("F6", "K20")
 async def test_a_silent_stream_carries_comments() -> None:
     stage = Stage()
     run = stage.open()

@@ -47,6 +47,7 @@ def app_with(view: Callable[[], ResponseReturnValue], **config: object) -> Quart
     return app
 
 
+@pytest.mark.wire("F9")
 async def test_an_event_stream_says_what_it_is() -> None:
     app = app_with(lambda: EventStreamResponse(Source([b"data: 1\n\n"]), {"x-request-id": "r1"}))
     async with serving(app) as listener, H2Client.open(listener) as client:

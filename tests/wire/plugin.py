@@ -6,14 +6,19 @@ A plugin of its own: options must be known before any test, and a test sees what
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping
+import operator
+import re
+from collections.abc import Iterator, Mapping
 from pathlib import Path
+from typing import Any
 
 import pytest
 
 from wire.literals import names_in
+from wire.rows import load, nearest
 
 ROWS = pytest.StashKey[dict[str, list[str]]]()
+ROW_IDS = frozenset(load())
 ELSEWHERE = "tests/conformance/"
 """These tests are read and not collected: where their packages are missing, some do not exist."""
 
@@ -39,12 +44,37 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
         test = item.nodeid.partition("[")[0]
         if not test.startswith(ELSEWHERE):
             for marker in item.iter_markers("wire"):
-                found.setdefault(test, set()).update(marker.args)
+                params = (
+                    item.callspec.params
+                    if isinstance(item, pytest.Function) and hasattr(item, "callspec")
+                    else {}
+                )
+                for name in marker.args:
+                    found.setdefault(test, set()).update(filled(name, params))
     names = {test: sorted(rows) for test, rows in sorted(found.items())}
     config.stash[ROWS] = names
     target = config.getoption("--wire-names")
     if target is not None:
         target.write_text(json.dumps(names))
+
+
+def filled(name: str, params: Mapping[str, Any]) -> Iterator[str]:
+    """The name with the test's own parameters: ``error:<row.code>`` is that of ``row``.
+
+    Parameters also tell places inside a field; such a name is that of the field, if it is a row.
+    """
+    if "<" not in name:
+        yield name
+        return
+    made = re.sub(r"<([\w.]+)>", lambda mark: _parameter(mark[1], params), name)
+    if (row := nearest(made, ROW_IDS)) is not None:
+        yield row
+
+
+def _parameter(path: str, params: Mapping[str, Any]) -> str:
+    outer, _, inner = path.partition(".")
+    value = params[outer]
+    return str(operator.attrgetter(inner)(value) if inner else value)
 
 
 def of_whole_suite(config: pytest.Config) -> Mapping[str, list[str]] | None:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import tomllib
-from collections.abc import Iterable, Mapping
+from collections.abc import Container, Iterable, Mapping
 from pathlib import Path
 
 import attrs
@@ -67,6 +67,17 @@ def named(name: str, rows: Mapping[str, Row]) -> list[str]:
     if not found:
         raise KeyError(name)
     return found
+
+
+def nearest(name: str, rows: Container[str]) -> str | None:
+    """The row of this name, or of the field around the place that it is: ``stop[1]`` is of
+    ``stop``. None where neither is a row."""
+    while name not in rows:
+        cut = max(name.rfind("["), name.rfind("."))
+        if cut < 0:
+            return None
+        name = name[:cut]
+    return name
 
 
 def held(tests: Mapping[str, Iterable[str]], rows: Mapping[str, Row]) -> dict[str, list[str]]:

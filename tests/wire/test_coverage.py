@@ -13,7 +13,7 @@ import pytest
 from wire.fields import CLASSES, parameters
 from wire.literals import names_in
 from wire.page import page
-from wire.plugin import elsewhere, of_whole_suite
+from wire.plugin import elsewhere, filled, of_whole_suite
 from wire.rows import Row, held, load, named
 
 ROOT = Path(__file__).parents[2]
@@ -78,6 +78,14 @@ def test_a_star_names_every_endpoint_that_has_the_parameter() -> None:
         named("param:*.nothing", ROWS)
     with pytest.raises(KeyError):
         named("F99", ROWS)
+
+
+def test_a_name_can_be_made_of_the_tests_parameters() -> None:
+    params = {"row": Row("F1", "x"), "endpoint": "chat", "param": "stop[1]"}
+    assert list(filled("<row.id>", params)) == ["F1"]
+    assert list(filled("param:<endpoint>.<param>", params)) == ["param:chat.stop"]
+    assert list(filled("param:<endpoint>.zork<param>", params)) == []
+    assert list(filled("F1", params)) == ["F1"]
 
 
 def test_a_test_that_names_a_row_holds_it() -> None:

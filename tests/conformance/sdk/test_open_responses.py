@@ -89,6 +89,7 @@ def through(data: dict[str, Any]) -> set[str]:
     return set(lost(model.model_dump(mode="json", by_alias=True, exclude_unset=True), data))
 
 
+@pytest.mark.wire("G10")
 @pytest.mark.parametrize("case", sorted(RESPONSES.keys() - CUSTOM_CALLS))
 def test_every_frame_is_of_the_specification(case: str) -> None:
     for name, data in frames(RESPONSES[case]):

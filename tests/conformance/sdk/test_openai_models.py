@@ -103,6 +103,7 @@ def opens_custom_call(chunk: dict[str, Any]) -> bool:
     )
 
 
+@pytest.mark.wire("K7")
 @every_golden
 def test_frames(golden: Golden) -> None:
     for data in frames(golden):

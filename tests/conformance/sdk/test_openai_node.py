@@ -51,6 +51,7 @@ def every(goldens: dict[str, Golden], **ids: Any) -> pytest.MarkDecorator:
 how = pytest.mark.parametrize("how", SPLITS)
 
 
+@pytest.mark.wire("K2", "K4", "K7")
 @how
 @every(dict(RESPONSES))
 def test_responses(results: dict[Key, dict[str, Any]], golden: Golden, how: str) -> None:
@@ -71,6 +72,7 @@ def test_responses(results: dict[Key, dict[str, Any]], golden: Golden, how: str)
     assert list(differences(made, body, added=ADDED)) == []
 
 
+@pytest.mark.wire("K9", "K10", "K11")
 @how
 @every(dict(CHAT))
 def test_chat(results: dict[Key, dict[str, Any]], golden: Golden, how: str) -> None:

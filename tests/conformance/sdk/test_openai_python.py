@@ -62,6 +62,7 @@ def cases(goldens: Mapping[str, Golden], *, failed: bool = False) -> pytest.Mark
 # --- Responses ------------------------------------------------------------------------------------
 
 
+@pytest.mark.wire("K6")
 @cases(RESPONSES)
 def test_responses(connect: Connect, golden: Golden) -> None:
     with connect(golden).responses.stream(model="tiny", input="Hi") as stream:
@@ -98,6 +99,7 @@ def check_items(events: list[Any], golden: Golden) -> None:
             assert getattr(event, field, text) == text
 
 
+@pytest.mark.wire("K8", "K18")
 @cases(RESPONSES, failed=True)
 def test_a_failed_response_raises_after_what_was_said(connect: Connect, golden: Golden) -> None:
     seen: list[str] = []
@@ -123,6 +125,7 @@ async def test_responses_async(address: str, golden: Golden) -> None:
             check_response(await stream.get_final_response(), golden)
 
 
+@pytest.mark.wire("K15")
 @pytest.mark.parametrize("case", ["built/text", "built/reasoning-text-call", "built/phases"])
 def test_a_resumed_reader_gets_the_same_response(connect: Connect, case: str) -> None:
     """The helper asks for the stream from its start, and hides what its caller has seen."""
@@ -145,6 +148,7 @@ def check_chat(made: openai.BaseModel, golden: Golden) -> None:
     assert list(differences(found, golden.body, added=CHAT_ADDED, lost=CHAT_LOST)) == []
 
 
+@pytest.mark.wire("K9", "K11", "K12")
 @cases({case: golden for case, golden in CHAT.items() if case != CUSTOM_CALL})
 def test_chat(connect: Connect, golden: Golden) -> None:
     reasons = golden.finish_reasons
@@ -214,6 +218,7 @@ def test_completions(connect: Connect, golden: Golden) -> None:
 EVERY = [golden for goldens in GOLDENS.values() for golden in goldens.values()]
 
 
+@pytest.mark.wire("K16")
 @pytest.mark.parametrize("golden", EVERY, ids=[f"{each.endpoint}-{each.case}" for each in EVERY])
 def test_raw_events_carry_every_key(connect: Connect, golden: Golden) -> None:
     """Without a helper: each frame becomes a typed object that gives the frame's JSON back."""
