@@ -9,8 +9,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from responsory.commands import Reasoning, Text
-from responsory.segments import PLAIN, Mode, Piece, Segmenter, Spec
+from responsory.commands import CallInput, Reasoning, Text
+from responsory.segments import PLAIN, Mode, Piece, Segmenter, Spec, family
 from responsory.segments.formats import THINK, THINK_PREFILLED
 from responsory.values import Logprob
 
@@ -65,6 +65,10 @@ OTHER_HALF = Piece("é", (1,), (Logprob("", -1.0, b"\xa9"),))
 TWO_TOKENS = Piece("ab", (1, 2), tuple(Logprob(t, -1.0, t.encode()) for t in "ab"))
 NOT_ITS_TEXT = Piece("a", (1,), (Logprob("<|x|>", -1.0, b"<|x|>"),))
 THINKING = "<think>"
+CALLS = family("think+hermes")
+NAMED = '<tool_call>{"name": "f"'
+ENTERED = NAMED + ', "arguments": {"a": "'
+BROKEN = NAMED + ', "arguments": {;'
 ZED = Spec({"answer": Mode(Text, {"Z": "answer"})}, "answer")
 
 WAYS: list[tuple[Spec, dict[str, Any], list[list[Piece] | str], str]] = [
@@ -104,6 +108,25 @@ WAYS: list[tuple[Spec, dict[str, Any], list[list[Piece] | str], str]] = [
     (THINK_PREFILLED, {}, ["a", "b"], "read glance"),
     (BEGINS_UNDECIDED, {}, ["a", "b"], "read glance"),
     (ZED, {}, [[one("a"), one("b")]], "step"),
+    (CALLS, {}, ["a", "<tool_call>", "b", "c"], "glance read read glance"),
+    (CALLS, {}, [NAMED, "}", "</tool_call>", "b", "c"], "read read read read glance"),
+    (CALLS, {}, [ENTERED, "a", [one("b"), one("c")], '"}'], "read read read read"),
+    (CALLS, {}, [BROKEN, "a", [one("b"), one("c")], "d"], "read read read read"),
+    (CALLS, {"calls": False}, [ENTERED, "a", "b"], "read glance glance"),
+    (CALLS, {"parallel": False}, [NAMED, "} a", "b"], "read read read"),
+    (CALLS, {"parallel": False}, ["a", [one("b"), one("c")]], "glance step"),
+    (CALLS, {"tokens": True}, ["a", [one("b"), one("c")], [whole("a")]], "piece step piece"),
+    (CALLS, {"tokens": True}, ["a ", "b", "c"], "read read piece"),
+    (CALLS, {"tokens": True}, [THINKING, "b", "c", "d"], "read read piece piece"),
+    (CALLS, {"tokens": True}, [NAMED, "}</tool_call>", "c", "d"], "read read read piece"),
+    (CALLS, {"tokens": True, "stop": ["x"]}, ["a", [one("b"), one("c")]], "read read"),
+    (
+        THINK,
+        {"tokens": True, "reasoning": False},
+        ["a", THINKING, "b", "c"],
+        "piece read read read",
+    ),
+    (PLAIN, {"tokens": True}, ["", "a", "b"], "read read piece"),
 ]
 
 
@@ -124,7 +147,7 @@ def test_which_way_a_step_takes(
 
 TEXTS = (
     "", "a", "b c", "x", "y", "xy", " ", "a ", "\n", "é", "<", "<think>", "<thi", "nk>", "</think>",
-    "a</think>b", "<a>", "<b>",
+    "a</think>b", "<a>", "<b>", "<tool_call>", NAMED, ENTERED, BROKEN, '"}', "}", "</tool_call>",
 )  # fmt: skip
 
 
@@ -146,13 +169,16 @@ OPTIONS = st.fixed_dictionaries(
         "stop": st.sampled_from([(), (), ("xy",), ("y", "ax"), ("a b",)]),
         "include_stop": st.booleans(),
         "reasoning": st.booleans(),
+        "calls": st.booleans(),
+        "parallel": st.booleans(),
+        "tokens": st.booleans(),
     }
 )
 STEPS = st.lists(st.lists(pieces(), max_size=3), max_size=6)
 
 
 @given(
-    st.sampled_from([PLAIN, THINK, THINK_PREFILLED, BEGINS_UNDECIDED]), OPTIONS, STEPS
+    st.sampled_from([PLAIN, THINK, THINK_PREFILLED, BEGINS_UNDECIDED, CALLS]), OPTIONS, STEPS
 )  # fmt: skip
 def test_the_quick_ways_say_what_the_careful_way_says(
     spec: Spec, options: dict[str, Any], steps: list[list[Piece]]
@@ -166,7 +192,13 @@ def test_the_quick_ways_say_what_the_careful_way_says(
 
 
 def told(segmenter: Segmenter) -> tuple[object, ...]:
-    return segmenter.stop, segmenter.output_tokens, segmenter.reasoning_tokens
+    return (
+        segmenter.stop,
+        segmenter.ended,
+        segmenter.output_tokens,
+        segmenter.reasoning_tokens,
+        segmenter.rest,
+    )
 
 
 # Each of these is a step that looks clean, and is not: something that came before is not done.
@@ -211,6 +243,13 @@ def test_a_token_without_text_is_of_the_next_character() -> None:
     """Reasoning here, though the text that follows looks clean and a marker comes after it."""
     _, segmenter = both([one("")], [one("a")], [one("</think>")], spec=THINK_PREFILLED)
     assert segmenter.reasoning_tokens == 2
+
+
+def test_what_looks_clean_in_arguments_is_of_them() -> None:
+    shown, _ = both([Piece(ENTERED)], [Piece("a")], [Piece("b")], spec=CALLS)
+    assert shown[1:] == [CallInput('{"a": "'), CallInput("a"), CallInput("b")]
+    shown, _ = both([Piece(BROKEN)], [Piece("a")], [Piece("b")], spec=CALLS)
+    assert shown[1:] == [CallInput("{;"), CallInput("a"), CallInput("b")]
 
 
 def test_hidden_reasoning_is_hidden_on_every_way() -> None:

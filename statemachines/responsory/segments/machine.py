@@ -153,13 +153,14 @@ class Segmenter:
     def _pass_piece(self, piece: Piece) -> list[Segment]:
         """The segment of a clean piece."""
         self._glanced += len(piece.ids)
+        tokens = None if self._ids is None else self._ids.tell(piece.ids)
         if self._scanner.mode.channel is Reasoning:
-            return [Reasoning(piece.text)] if self._reasoning else []
+            return [Reasoning(piece.text, tokens)] if self._reasoning else []
         text = self._matcher.feed(piece.text)
         if self._matcher.hit is not None:
             self.ended = True
             self._rest()
-        return [Text(text, piece.logprobs)] if text else []
+        return [Text(text, piece.logprobs, tokens=tokens)] if text else []
 
     def _is_clean(self, pieces: Sequence[Piece]) -> bool:
         """Whether all of the step is text of the mode, and no token of it is left over."""
@@ -184,21 +185,26 @@ class Segmenter:
         text = "".join(texts)
         if not text or (channel is Reasoning and not self._reasoning):
             return []
-        return [Text(text, logprobs) if channel is Text else Reasoning(text)]
+        tokens = None
+        if self._ids is not None:
+            tokens = self._ids.tell([token for piece in pieces for token in piece.ids])
+        if channel is Text:
+            return [Text(text, logprobs, tokens=tokens)]
+        return [Reasoning(text, tokens)]
 
     def _rest(self) -> None:
         """See whether the next piece can be read at a glance, and if so as what."""
-        mode = self._scanner.mode
+        mode, ids = self._scanner.mode, self._ids
+        hidden = mode.channel is Reasoning and not self._reasoning
         self._quiet = (
             not self.ended
-            and self._ids is None
             and self._scanner.idle
             and not self._logprobs
             and not self._count.pending
+            # Ids wait for the text behind a stop string, and hidden ones for what is shown next.
+            and (ids is None or not (ids or hidden or self._matcher.looks))
         )
-        glance = self._quiet and not self._matcher.looks
-        if mode.channel is Reasoning and not self._reasoning:
-            glance = False
+        glance = self._quiet and ids is None and not hidden and not self._matcher.looks
         self._at_a_glance = mode.channel if glance else None
         self._starts = mode.starts
 

@@ -9,8 +9,12 @@ character or a later one; so what a stop string may yet cut is not told.
 from __future__ import annotations
 
 from collections import deque
+from typing import TYPE_CHECKING
 
 from responsory.values import Tokens
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
 
 
 class TokenIds:
@@ -24,6 +28,15 @@ class TokenIds:
         """Where tokens begin in the raw text, and their ids."""
         self._answer: deque[tuple[int, int]] = deque()
         """Where text of the answer begins, in the answer and in the raw text."""
+
+    def __bool__(self) -> bool:
+        """Some were not told yet."""
+        return bool(self._waiting)
+
+    def tell(self, ids: Sequence[int]) -> Tokens:
+        """What a segment tells that shows all text of these, where none was waiting."""
+        self.told += len(ids)
+        return Tokens(tuple(ids), self.told)
 
     def add(self, start: int, ids: tuple[int, ...]) -> None:
         """Tokens that begin at ``start`` or, where that is not known of each, from there on."""
@@ -48,8 +61,7 @@ class TokenIds:
         ids: list[int] = []
         while self._waiting and self._waiting[0][0] < end:
             ids += self._waiting.popleft()[1]
-        self.told += len(ids)
-        return Tokens(tuple(ids), self.told)
+        return self.tell(ids)
 
     def cut(self, end: int) -> None:
         """Nothing from ``end`` on was wanted."""
