@@ -179,3 +179,19 @@ def test_bodies_of_tokenize() -> None:
     assert not talk.add_generation_prompt
     assert parse_encode({"prompt": "a", "zork": 1}).unknown == ["zork"]
     assert parse_decode({"tokens": [5]}).tokens == [5]
+
+
+@pytest.mark.parametrize(
+    "fields",
+    [
+        {"reasoning_effort": "x" * 10_000},
+        {"messages": [{"role": "user", "content": [{"type": "x" * 10_000}]}]},
+        {"modalities": ["x" * 10_000]},
+        {"logit_bias": {"x" * 10_000: 1}},
+        {"functions": "x" * 10_000},
+    ],
+)
+def test_messages_do_not_repeat_all_that_was_sent(fields: dict[str, Any]) -> None:
+    with pytest.raises(InvalidRequest) as caught:
+        chat(**fields)
+    assert len(caught.value.message) < 300

@@ -13,6 +13,7 @@ from typing import Any, Protocol
 import attrs
 
 from antiphon.errors import InvalidRequest
+from antiphon.requests.faults import quoted
 
 
 class Constraint(Protocol):
@@ -79,7 +80,7 @@ class Offered:
         if value not in self.values:
             names = ", ".join(f"'{offered}'" for offered in self.values)
             raise InvalidRequest(
-                f"'{value}' is not supported; only {names} is.", code="unsupported_value"
+                f"{quoted(value)} is not supported; only {names} is.", code="unsupported_value"
             )
 
 

@@ -9,6 +9,9 @@ from antiphon.errors import InvalidRequest
 
 MISSING = "missing_required_parameter"
 
+MOST_REPEATED = 100
+"""Characters of a value."""
+
 JSON_NAMES: Mapping[type, str] = {
     str: "a string",
     bool: "a boolean",
@@ -25,6 +28,11 @@ def invalid_type(value: Any, *expected: type) -> InvalidRequest:
     names = " or ".join(JSON_NAMES[kind] for kind in expected)
     found = JSON_NAMES.get(type(value), "something else")
     return InvalidRequest(f"Expected {names}, got {found}.", code="invalid_type")
+
+
+def quoted(value: str) -> str:
+    """What a client sent, as a message may repeat it: a refusal is no echo of megabytes."""
+    return f"'{value}'" if len(value) <= MOST_REPEATED else f"'{value[:MOST_REPEATED]}…'"
 
 
 def missing(param: str) -> InvalidRequest:

@@ -9,6 +9,7 @@ import attrs
 from antiphon.errors import InvalidRequest
 from antiphon.requests.body import Body
 from antiphon.requests.constraints import Above, Between, Length, Only
+from antiphon.requests.faults import quoted
 from antiphon.requests.structured import (
     Constraint,
     ResponseFormat,
@@ -92,7 +93,7 @@ class GenerationRequest(Body):
         for name in self.logit_bias:
             if not (name.isascii() and name.isdigit() and len(name) <= 10):
                 raise InvalidRequest(
-                    f"Invalid `logit_bias`: '{name}' is not a token id.",
+                    f"Invalid `logit_bias`: {quoted(name)} is not a token id.",
                     code="invalid_value",
                     param=f"logit_bias.{name}",
                 )

@@ -10,6 +10,7 @@ import attrs
 from antiphon.errors import InvalidRequest, NotFound
 from antiphon.requests.constraints import Between, Length, Only, Pattern, Refused
 from antiphon.requests.converter import structure
+from antiphon.requests.faults import quoted
 from antiphon.requests.generation import (
     Effort,
     GenerationRequest,
@@ -162,7 +163,7 @@ def parse_response(body: Mapping[str, Any]) -> ResponseRequest:
             )
     if request.previous_response_id is not None:
         raise NotFound(
-            f"Previous response '{request.previous_response_id}' not found.",
+            f"Previous response {quoted(request.previous_response_id)} not found.",
             code="previous_response_not_found",
             param="previous_response_id",
         )

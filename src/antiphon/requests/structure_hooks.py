@@ -17,7 +17,7 @@ from cattrs.errors import IterableValidationError, IterableValidationNote
 
 from antiphon.errors import InvalidRequest
 from antiphon.requests.class_hook import class_hook
-from antiphon.requests.faults import invalid_type
+from antiphon.requests.faults import invalid_type, quoted
 from antiphon.requests.union_hook import union_hook
 
 Hook = Callable[[Any, Any], Any]
@@ -76,7 +76,7 @@ def _literal_hook(kind: Any, _: Converter) -> Hook:
             names = ", ".join(f"'{item}'" for item in allowed)
             # A single allowed value names a kind of object, and other kinds exist elsewhere.
             code = "unsupported_value" if len(allowed) == 1 else "invalid_value"
-            raise InvalidRequest(f"'{value}' is not one of {names}.", code=code)
+            raise InvalidRequest(f"{quoted(value)} is not one of {names}.", code=code)
         return value
 
     return hook

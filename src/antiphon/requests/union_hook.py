@@ -9,7 +9,7 @@ import attrs
 from cattrs import Converter
 
 from antiphon.errors import InvalidRequest
-from antiphon.requests.faults import invalid_type, missing
+from antiphon.requests.faults import invalid_type, missing, quoted
 
 Hook = Callable[[Any, Any], Any]
 
@@ -71,7 +71,7 @@ def _tagged_hook(classes: list[Any], converter: Converter) -> Hook:
             raise missing(TAG)
         allowed = ", ".join(f"'{name}'" for name in by_tag if name is not None)
         raise InvalidRequest(
-            f"'{tag}' is not supported here; supported are {allowed}.",
+            f"{quoted(tag)} is not supported here; supported are {allowed}.",
             code="unsupported_value",
             param=TAG,
         )
