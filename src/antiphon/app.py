@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import secrets
 import time
 from collections.abc import AsyncIterator, Callable, Iterable, Mapping
@@ -24,6 +25,7 @@ from antiphon.api import (
     models,
     rate_limit,
     responses,
+    starting,
     tokenize,
 )
 from antiphon.api.counters import Metrics
@@ -40,6 +42,7 @@ from antiphon.models.files import resolve
 from antiphon.prompting.prompter import ReplayPrompter, TextPrompter
 from antiphon.runs.catalogue import Catalogue, ServedModel
 from antiphon.runs.fanout import Fanout
+from antiphon.transport.door import Door
 from antiphon.transport.listener import bind
 from antiphon.transport.quart_host import AntiphonHTTPConnection
 from antiphon.transport.worker import serve
@@ -77,7 +80,7 @@ def make_service(
         catalogue=Catalogue(models, unknown_status=unknown_model_status),
         fanout=fanout,
         metrics=metrics,
-        new_tail=lambda: uuid7_hex(time.time_ns() // 1_000_000, secrets.token_bytes(10)),
+        new_tail=new_tail,
         draw_seed=lambda: secrets.randbits(63),
         api_keys=api_keys,
         strict_requests=strict_requests,
@@ -93,23 +96,44 @@ def make_service(
 
 def make_app(service: Service) -> Quart:
     """The ASGI application; ``running`` must be entered around its life."""
-    app = Quart("antiphon", static_folder=None)
-    app.asgi_http_class = AntiphonHTTPConnection
-    app.url_map.merge_slashes = False
-    app.config.update(
-        MAX_CONTENT_LENGTH=service.max_body,
-        PROVIDE_AUTOMATIC_OPTIONS=False,
-        # A unary answer takes as long as its tokens do; a client that leaves ends it.
-        RESPONSE_TIMEOUT=None,
-    )
-    error_pages.install(app, service)
+    app = _bare_app(service.new_tail)
+    app.config["MAX_CONTENT_LENGTH"] = service.max_body
     metrics.install(app, service)
     header_limit.install(app)
     authentication.install(app, service.api_keys)
     rate_limit.install(app, service)
-    for routes in (health, metrics, models, completions, chat, responses, tokenize):
+    app.register_blueprint(health.blueprint(partial(health.condition_of, service)))
+    for routes in (metrics, models, completions, chat, responses, tokenize):
         app.register_blueprint(routes.blueprint(service))
     return app
+
+
+def make_starting_app(api_keys: tuple[str, ...] = ()) -> Quart:
+    """What is served while the model is loaded."""
+    app = _bare_app(new_tail)
+    header_limit.install(app)
+    authentication.install(app, api_keys)
+    starting.install(app)
+    return app
+
+
+def _bare_app(new_tail: Callable[[], str]) -> Quart:
+    """An application without routes, whose errors are ours."""
+    app = Quart("antiphon", static_folder=None)
+    app.asgi_http_class = AntiphonHTTPConnection
+    app.url_map.merge_slashes = False
+    app.config.update(
+        PROVIDE_AUTOMATIC_OPTIONS=False,
+        # A unary answer takes as long as its tokens do; a client that leaves ends it.
+        RESPONSE_TIMEOUT=None,
+    )
+    error_pages.install(app, new_tail)
+    return app
+
+
+def new_tail() -> str:
+    """A fresh id tail, by the system's clock and entropy."""
+    return uuid7_hex(time.time_ns() // 1_000_000, secrets.token_bytes(10))
 
 
 @asynccontextmanager
@@ -128,41 +152,66 @@ async def running(service: Service, grace_s: float = 0.0) -> AsyncIterator[None]
 
 
 async def serve_forever(config: Config, say: Callable[[str], None]) -> None:
-    """Load, listen, say so, and answer until a signal ends it. Raises ``StartupError``.
+    """Listen, load, say so, and answer until a signal ends it. Raises ``StartupError``.
 
-    The port is bound first: when it is taken, nobody waits for a model to load in vain.
+    The port is bound first: when it is taken, nobody waits for a model to load in vain. While it
+    is loaded, probes are answered and everything else is refused for the time being.
     """
     with bind(
         config.host, config.port, certfile=config.certfile, keyfile=config.keyfile
     ) as listener:
-        load = load_replay if config.engine == "replay" else load_torch
         say("Loading …")
-        try:
-            engine, models, example = await load(config)
-        except EngineStartError as error:
-            raise StartupError(str(error)) from None
-        service = make_service(
-            engine,
-            models,
-            api_keys=config.api_key,
-            strict_requests=config.strict_requests,
-            ping_s=config.sse_ping_interval,
-            wire_profile=config.wire_profile,
-            reasoning_field=config.reasoning_field,
-            unknown_model_status=config.unknown_model_status,
-            request_timeout=config.request_timeout,
-            max_body=config.max_body,
-            rate_limit=config.rate_limit,
-            secret=config.secret,
-        )
-        async with running(service):
-            for line in greeting(config, models, example, listener.url):
-                say(line)
-            await serve(
-                make_app(service),
-                listener,
-                drain=partial(service.fanout.drain, config.grace),
-            )
+        door = Door(make_starting_app(config.api_key))
+        ended = asyncio.Event()
+        failures: list[StartupError] = []
+
+        async def load_and_open() -> None:
+            try:
+                async with loaded(config, listener.url, say) as service:
+                    door.drain = partial(service.fanout.drain, config.grace)
+                    door.app = make_app(service)
+                    await anyio.sleep_forever()
+            except StartupError as failure:
+                failures.append(failure)
+                ended.set()
+
+        async with anyio.create_task_group() as tasks:
+            tasks.start_soon(load_and_open)
+            await serve(door, listener, drain=lambda: door.drain(), ended=ended)
+            tasks.cancel_scope.cancel()
+        if failures:
+            raise failures[0]
+
+
+@asynccontextmanager
+async def loaded(config: Config, url: str, say: Callable[[str], None]) -> AsyncIterator[Service]:
+    """The service while it runs, once its model is loaded; then it is said where it is.
+
+    Raises ``StartupError``.
+    """
+    load = load_replay if config.engine == "replay" else load_torch
+    try:
+        engine, models, example = await load(config)
+    except EngineStartError as error:
+        raise StartupError(str(error)) from None
+    service = make_service(
+        engine,
+        models,
+        api_keys=config.api_key,
+        strict_requests=config.strict_requests,
+        ping_s=config.sse_ping_interval,
+        wire_profile=config.wire_profile,
+        reasoning_field=config.reasoning_field,
+        unknown_model_status=config.unknown_model_status,
+        request_timeout=config.request_timeout,
+        max_body=config.max_body,
+        rate_limit=config.rate_limit,
+        secret=config.secret,
+    )
+    async with running(service):
+        for line in greeting(config, models, example, url):
+            say(line)
+        yield service
 
 
 Loaded = tuple[EnginePort, list[ServedModel], ServedModel]

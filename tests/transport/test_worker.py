@@ -322,3 +322,22 @@ async def idle(port: int) -> AsyncIterator[H2Client]:
     async with H2Client.connect(port) as client:
         await client.read()
         yield client
+
+
+async def test_new_connections_are_taken_until_the_drain_has_ended(app: Quart) -> None:
+    stop, draining, drained = asyncio.Event(), asyncio.Event(), asyncio.Event()
+
+    async def drain() -> None:
+        draining.set()
+        await drained.wait()
+
+    with bind("127.0.0.1", 0) as listener:
+        async with asyncio.TaskGroup() as tasks:
+            tasks.create_task(serve(app, listener, shutdown=stop.wait, drain=drain))
+            stop.set()
+            await draining.wait()
+            async with H2Client.open(listener) as client:
+                assert await client.get("/hi") == b"hi"
+            drained.set()
+        with pytest.raises(ConnectionRefusedError):
+            socket.create_connection(("127.0.0.1", listener.port))

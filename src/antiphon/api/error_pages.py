@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import logging
 import time
+from collections.abc import Callable
 
 from quart import Quart, Response, g, has_websocket_context, request, websocket
 from quart.typing import ResponseTypes
@@ -12,7 +13,6 @@ from werkzeug.wrappers import Response as WerkzeugResponse
 
 from antiphon.api.identity import tail_of
 from antiphon.api.json_response import json_response
-from antiphon.api.service import Service
 from antiphon.errors import (
     AntiphonError,
     InvalidRequest,
@@ -31,21 +31,21 @@ MAX_SHOWN = 200
 """Characters of an unknown path that its refusal repeats."""
 
 
-def install(app: Quart, service: Service) -> None:
-    """Register the handlers on ``app``."""
+def install(app: Quart, new_tail: Callable[[], str]) -> None:
+    """Register the handlers on ``app``; ``new_tail`` mints an id for whoever brings none."""
 
     @app.before_request
     async def name_request() -> None:
         g.began_ns = time.perf_counter_ns()
-        _name(request.headers.get(REQUEST_ID), service)
+        _name(request.headers.get(REQUEST_ID), new_tail)
 
     @app.before_websocket
     async def name_websocket() -> None:
-        _name(websocket.headers.get(REQUEST_ID), service)
+        _name(websocket.headers.get(REQUEST_ID), new_tail)
 
     @app.after_request
     async def echo_request_id(response: Response) -> Response:
-        response.headers[REQUEST_ID] = g.get("request_id") or service.new_tail()
+        response.headers[REQUEST_ID] = g.get("request_id") or new_tail()
         if response.status_code == 200 and response.mimetype != EVENT_STREAM:
             spent_ms = (time.perf_counter_ns() - g.began_ns) // 1_000_000
             response.headers.setdefault("openai-processing-ms", str(spent_ms))
@@ -79,11 +79,11 @@ def error_response(error: AntiphonError) -> Response:
     return json_response(error.body(), error.status, error.headers)
 
 
-def _name(given: str | None, service: Service) -> None:
+def _name(given: str | None, new_tail: Callable[[], str]) -> None:
     """Set T of this request, and what its answer says it is."""
     tail = tail_of(given)
     g.tail_given = tail is not None
-    g.tail = tail or service.new_tail()
+    g.tail = tail or new_tail()
     g.request_id = given if tail else g.tail
 
 

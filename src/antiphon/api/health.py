@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Literal
 
 from quart import Blueprint, Response
@@ -10,11 +11,11 @@ from antiphon import __version__
 from antiphon.api.json_response import json_response
 from antiphon.api.service import Service
 
-Condition = Literal["ok", "draining", "engine_dead"]
+Condition = Literal["ok", "starting", "draining", "engine_dead"]
 
 
-def blueprint(service: Service) -> Blueprint:
-    """The routes."""
+def blueprint(condition: Callable[[], Condition]) -> Blueprint:
+    """The routes; ``condition`` is why new requests are refused, or ``ok``."""
     routes = Blueprint("health", __name__)
 
     @routes.get("/live")
@@ -24,7 +25,7 @@ def blueprint(service: Service) -> Blueprint:
     @routes.get("/health")
     @routes.get("/ready")
     async def health() -> Response:
-        found = condition(service)
+        found = condition()
         return json_response({"status": found}, 200 if found == "ok" else 503)
 
     @routes.get("/version")
@@ -34,8 +35,8 @@ def blueprint(service: Service) -> Blueprint:
     return routes
 
 
-def condition(service: Service) -> Condition:
-    """Why new requests are refused, or ``ok``."""
+def condition_of(service: Service) -> Condition:
+    """The condition of a service that has been started."""
     if service.fanout.closed:
         return "draining"
     if service.fanout.engine_gone or not all(model.info.healthy for model in service.catalogue):

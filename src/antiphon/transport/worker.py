@@ -30,18 +30,20 @@ async def serve(
     shutdown: Callable[[], Awaitable[object]] | None = None,
     drain: Callable[[], Awaitable[object]] | None = None,
     grace_s: float = 2.0,
+    ended: asyncio.Event | None = None,
 ) -> None:
     """Serve HTTP/1.1 and HTTP/2 on ``listener`` until ``shutdown()`` returns.
 
     HTTP/2 is spoken after ALPN, by prior knowledge and after ``Upgrade: h2c``. Without
-    ``shutdown``, SIGINT or SIGTERM ends the server, and a second one ends it at once. At the end
-    no connection is taken any more and the application may ``drain``: bring its open responses to
-    their own end, while their connections are still served. Then idle connections are closed and
-    the others get ``grace_s`` seconds. Raises ``StartupError`` when the application does not start.
+    ``shutdown``, SIGINT or SIGTERM ends the server, and so does ``ended``; a second signal ends it
+    at once. At the end the application may ``drain``: bring its open responses to their own end,
+    while connections are still taken and served, so that probes and new requests hear of it. Then
+    no connection is taken any more, idle ones are closed and the others get ``grace_s`` seconds.
+    Raises ``StartupError`` when the application does not start.
     """
     config = HostConfig()
     asgi = ASGIWrapper(app)
-    ended, forced = asyncio.Event(), asyncio.Event()
+    ended, forced = ended or asyncio.Event(), asyncio.Event()
     async with _lifespan(asgi, config) as state:
         host = Host(asgi, config, state)
         server = await asyncio.start_server(
@@ -55,11 +57,13 @@ async def serve(
             try:
                 await (ended.wait if shutdown is None else shutdown)()
             finally:
-                # Not wait_closed(): from CPython 3.12 on it waits for every connection.
-                server.close()
-                if drain is not None:
-                    await _unless(forced, drain())
-                await host.close(grace_s, forced)
+                try:
+                    if drain is not None:
+                        await _unless(forced, drain())
+                finally:
+                    # Not wait_closed(): from CPython 3.12 on it waits for every connection.
+                    server.close()
+                    await host.close(grace_s, forced)
 
 
 async def _unless(forced: asyncio.Event, work: Awaitable[object]) -> None:
