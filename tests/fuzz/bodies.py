@@ -9,9 +9,10 @@ from typing import Any
 
 from hypothesis import strategies as st
 
-from antiphon.requests.chat import ChatMessage, ChatRequest
+from antiphon.requests.chat import ChatRequest
 from antiphon.requests.completions import CompletionRequest
 from antiphon.requests.generation import StreamOptions
+from antiphon.requests.messages import ChatMessage
 from antiphon.requests.responses import ResponseRequest
 from fuzz.kinds import ANYTHING, CALL_IDS, TEXTS, Values, objects, special
 

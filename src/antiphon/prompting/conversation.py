@@ -11,7 +11,7 @@ import json
 from collections.abc import Sequence
 from typing import Any
 
-from antiphon.requests.chat import ChatMessage, ChatRequest, RefusalPart, ToolCall
+from antiphon.requests.chat import ChatRequest
 from antiphon.requests.input_items import (
     FunctionCallItem,
     FunctionCallOutputItem,
@@ -20,6 +20,7 @@ from antiphon.requests.input_items import (
     ReasoningItem,
     RefusalText,
 )
+from antiphon.requests.messages import ChatMessage, RefusalPart, ToolCall
 from antiphon.requests.responses import ResponseRequest
 from antiphon.requests.tools import ChatTool, FunctionTool
 

@@ -16,11 +16,7 @@ from antiphon.requests.generation import (
     Verbosity,
     check_template_kwargs,
 )
-from antiphon.requests.messages import ChatMessage as ChatMessage
-from antiphon.requests.messages import RefusalPart as RefusalPart
-from antiphon.requests.messages import TextPart as TextPart
-from antiphon.requests.messages import ToolCall as ToolCall
-from antiphon.requests.messages import check_messages, generation_prompt
+from antiphon.requests.messages import ChatMessage, check_messages, generation_prompt
 from antiphon.requests.refusals import CHAT, refuse_unsupported
 from antiphon.requests.tool_choice import ChatToolChoice, ToolChoice, check_tool_choice, normalised
 from antiphon.requests.tools import ChatTool, check_tool_names
