@@ -47,7 +47,12 @@ def test_every_name_is_a_row(names: Mapping[str, list[str]]) -> None:
 
 
 def test_every_row_is_held(names: Mapping[str, list[str]]) -> None:
-    tests = held(names, ROWS)
+    """A parameter by what it does: that it is read proves nothing."""
+    doing = {test: rows for test, rows in names.items() if not test.startswith("tests/requests/")}
+    read = {
+        test: [row for row in rows if not row.startswith("param:")] for test, rows in names.items()
+    }
+    tests = held(read | doing, ROWS)
     assert [row.id for row in ROWS.values() if row.due and not tests[row.id]] == []
 
 

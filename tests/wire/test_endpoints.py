@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 import pytest
+from quart.testing.utils import sentinel
 
 from antiphon import __version__
 from wire.told import CONTEXT, Told
@@ -69,7 +70,7 @@ async def test_the_keys_of_bodies(app: Told) -> None:
 
 @pytest.mark.wire("endpoint:POST /v1/responses/input_tokens")
 async def test_the_count_of_what_a_template_writes(app: Told) -> None:
-    fields = {
+    fields: dict[str, Any] = {
         "input": [USER],
         "instructions": "be",
         "tools": [{"type": "function", "name": "add"}],
@@ -190,7 +191,7 @@ async def test_metrics(app: Told) -> None:
     ("method", "rest"), [("GET", ""), ("DELETE", ""), ("POST", "/cancel"), ("GET", "/input_items")]
 )
 async def test_what_needs_a_store(app: Told, method: str, rest: str) -> None:
-    response = await app.client.open(f"/v1/responses/resp_1{rest}", method=method)
+    response = await app.client.open(f"/v1/responses/resp_1{rest}", method=method, json=sentinel)
     assert response.status_code == 404
     error = (await response.get_json())["error"]
     assert (error["param"], error["code"]) == ("response_id", "response_not_found")
@@ -215,6 +216,6 @@ async def test_what_needs_a_store(app: Told, method: str, rest: str) -> None:
 async def test_what_is_still_to_come(
     app: Told, method: str, path: str, status: int, code: str
 ) -> None:
-    response = await app.client.open(path, method=method)
+    response = await app.client.open(path, method=method, json=sentinel)
     assert response.status_code == status
     assert (await response.get_json())["error"]["code"] == code

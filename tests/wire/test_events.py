@@ -18,7 +18,7 @@ KNOWN = {
     for kind in get_args(get_args(ResponseStreamEvent)[0])
 }
 """The names that openai-python has a type for."""
-ZERO = {
+ZERO: dict[str, dict[str, Any]] = {
     "message": {"status": "in_progress", "role": "assistant", "content": []},
     "reasoning": {"status": "in_progress", "summary": [], "content": []},
     "function_call": {"arguments": "", "status": "in_progress"},

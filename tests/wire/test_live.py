@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import pytest
 
 from wire.stories import CALL, TOOLS, Story
@@ -57,7 +59,7 @@ async def test_a_call_cut_anywhere_shows_no_markup(app: Told) -> None:
 @pytest.mark.parametrize("endpoint", ["chat", "completions", "responses"])
 async def test_headers_and_bytes_of_a_stream(app: Told, endpoint: str) -> None:
     says = 'quotes " and \\ and é 你好 \u2028 \x1b'
-    limit = {"max_tokens": 99} if endpoint == "completions" else {}
+    limit: dict[str, Any] = {"max_tokens": 99} if endpoint == "completions" else {}
     data = await app.post(endpoint, says=says, stream=True, **limit)
     headers = app.headers
     assert headers["content-type"] == "text/event-stream; charset=utf-8"

@@ -270,14 +270,15 @@ async def test_prompts_of_text_and_of_ids(app: Told) -> None:
         await app.post("completions", prompt=prompt)
         asked = [request.prompt.tolist() for request in app.engine.requests]
         assert list(map(app.prompter.decode, asked)) == expected
-    for prompt, param, code in (
+    refused: list[tuple[Any, str, str]] = [
         ([], "prompt", "empty_array"),
         ([[]], "prompt[0]", "empty_array"),
         (["a", 1], "prompt[1]", "invalid_type"),
         ([1, "a"], "prompt[1]", "invalid_type"),
         ([10**6], "prompt", "invalid_value"),
-    ):
-        assert await app.refused("completions", prompt=prompt) == (param, code)
+    ]
+    for wrong, param, code in refused:
+        assert await app.refused("completions", prompt=wrong) == (param, code)
 
 
 @pytest.mark.wire("param:responses.truncation", "S19")

@@ -20,7 +20,8 @@ from wire.told import Told
 )
 async def test_a_name_that_is_not_offered(app: Told, endpoint: str, name: str) -> None:
     assert await app.refused(endpoint, **{name: "x"}) == (name, "unsupported_parameter")
-    body = await app.post(endpoint, 400, **{name: []})
+    fields: dict[str, Any] = {name: []}
+    body = await app.post(endpoint, 400, **fields)
     assert body["error"]["param"] == name
     if name.startswith("guided_"):
         assert "structured_outputs" in body["error"]["message"]
@@ -66,7 +67,8 @@ async def test_one_value_alone(
     app: Told, endpoint: str, name: str, offered: bool | None, code: str
 ) -> None:
     for each in ("chat", "completions", "responses") if endpoint == "*" else (endpoint,):
-        await app.post(each, **{name: offered})
+        fields: dict[str, Any] = {name: offered}
+        await app.post(each, **fields)
         assert "antiphon-ignored-fields" not in app.headers
         assert await app.refused(each, **{name: not offered}) == (name, code)
 
@@ -113,7 +115,8 @@ async def test_inside_reasoning(app: Told, name: str) -> None:
 @pytest.mark.wire("S3")
 async def test_functions_name_what_to_use(app: Told) -> None:
     for name, instead in (("functions", "`tools`"), ("function_call", "`tool_choice`")):
-        body = await app.post("chat", 400, **{name: []})
+        fields: dict[str, Any] = {name: []}
+        body = await app.post("chat", 400, **fields)
         assert body["error"]["param"] == name
         assert instead in body["error"]["message"]
 
