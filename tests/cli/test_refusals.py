@@ -89,6 +89,9 @@ def test_flags_that_make_no_sense(tmp_path: Path) -> None:
     assert_refused(antiphon(*replay, "--certfile", "x.pem"), "--keyfile")
     assert_refused(antiphon(*replay, "--certfile", "x.pem", "--keyfile", "y.pem"), "x.pem")
     assert_refused(antiphon(*replay, "--api-key", ""), "--api-key")
+    assert_refused(antiphon(*replay, "--secret", ""), "--secret")
+    assert_refused(antiphon(*replay, "--max-body", "0"), "--max-body")
+    assert_refused(antiphon(*replay, "--unknown-model-status", "500"), "--unknown-model-status")
     assert_refused(antiphon("serve", "--fixtures", str(tmp_path), "--port", "0"), "--fixtures")
     assert_refused(antiphon("serve", "--port", "70000"), "70000")
     assert_refused(antiphon("serve", "--host", "no.such.host.invalid", "--port", "0"), "host")
@@ -131,7 +134,7 @@ def test_every_option_is_read_from_the_environment(option: click.Parameter) -> N
     made = serve.make_context("serve", [], auto_envvar_prefix="ANTIPHON")
     value = {"int": "7", "float": "7.5"}.get(type(option.default).__name__, "x")
     if isinstance(option.type, click.Choice):
-        value = option.type.choices[-1]
+        value = str(option.type.choices[-1])
     if option.is_flag:
         value = "1"
     with pytest.MonkeyPatch.context() as patch:

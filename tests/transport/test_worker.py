@@ -332,6 +332,7 @@ async def test_new_connections_are_taken_until_the_drain_has_ended(app: Quart) -
         await drained.wait()
 
     with bind("127.0.0.1", 0) as listener:
+        port = listener.port
         async with asyncio.TaskGroup() as tasks:
             tasks.create_task(serve(app, listener, shutdown=stop.wait, drain=drain))
             stop.set()
@@ -340,4 +341,4 @@ async def test_new_connections_are_taken_until_the_drain_has_ended(app: Quart) -
                 assert await client.get("/hi") == b"hi"
             drained.set()
         with pytest.raises(ConnectionRefusedError):
-            socket.create_connection(("127.0.0.1", listener.port))
+            socket.create_connection(("127.0.0.1", port))
