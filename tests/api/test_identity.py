@@ -12,6 +12,7 @@ from hypothesis import strategies as st
 from antiphon.api.identity import tail_of, unique, uuid7_hex
 from api.conftest import Bench
 from api.test_errors import CHAT, HELLO
+from responsory.ids import call_id, chat_call_id
 
 
 @given(st.text(alphabet="abcXYZ019._-", min_size=1, max_size=48))
@@ -44,6 +45,14 @@ def test_a_live_tail_gets_a_suffix() -> None:
     suffixes = iter(["aaaaaaaa", "bbbbbbbb"])
     assert unique("t", {"t", "t-aaaaaaaa"}.__contains__, lambda: next(suffixes)) == "t-bbbbbbbb"
     assert unique("t", set[str]().__contains__, lambda: next(suffixes)) == "t"
+
+
+def test_ids_of_calls_stay_within_what_clients_send_back() -> None:
+    longest = "x" * 48
+    tail = unique(longest, {longest}.__contains__, lambda: "01234567")
+    assert tail == f"{'x' * 39}-01234567"
+    for call in (chat_call_id(tail, 127, 999), call_id(tail, 9999)):
+        assert len(call) <= 64
 
 
 @pytest.mark.wire("I1", "S20")

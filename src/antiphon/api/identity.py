@@ -7,7 +7,9 @@ import re
 from collections.abc import Callable
 
 MAX_GIVEN = 512
-_TAIL = re.compile(r"[A-Za-z0-9._-]{1,48}")
+LONGEST = 48
+"""Characters of T."""
+_TAIL = re.compile(rf"[A-Za-z0-9._-]{{1,{LONGEST}}}")
 
 
 def tail_of(given: str | None) -> str | None:
@@ -32,8 +34,11 @@ def uuid7_hex(unix_ms: int, random: bytes) -> str:
 
 
 def unique(tail: str, taken: Callable[[str], bool], suffix: Callable[[], str]) -> str:
-    """``tail``, or with 8 hex digits behind it when a live run has that tail already."""
+    """``tail``, or with 8 hex digits behind it when a live run has that tail already.
+
+    A long tail is cut for them: ids of calls are made of it, and have at most 64 characters.
+    """
     result = tail
     while taken(result):
-        result = f"{tail}-{suffix()}"
+        result = f"{tail[: LONGEST - 9]}-{suffix()}"
     return result
