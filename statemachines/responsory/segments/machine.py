@@ -153,14 +153,17 @@ class Segmenter:
     def _pass_piece(self, piece: Piece) -> list[Segment]:
         """The segment of a clean piece."""
         self._glanced += len(piece.ids)
-        tokens = None if self._ids is None else self._ids.tell(piece.ids)
         if self._scanner.mode.channel is Reasoning:
-            return [Reasoning(piece.text, tokens)] if self._reasoning else []
+            if self._ids is not None:
+                return [Reasoning(piece.text, self._ids.tell(piece.ids))]
+            return [Reasoning(piece.text)] if self._reasoning else []
         text = self._matcher.feed(piece.text)
         if self._matcher.hit is not None:
             self.ended = True
             self._rest()
-        return [Text(text, piece.logprobs, tokens=tokens)] if text else []
+        if self._ids is not None:
+            return [Text(text, piece.logprobs, tokens=self._ids.tell(piece.ids))]
+        return [Text(text, piece.logprobs)] if text else []
 
     def _is_clean(self, pieces: Sequence[Piece]) -> bool:
         """Whether all of the step is text of the mode, and no token of it is left over."""
@@ -225,17 +228,23 @@ class Segmenter:
     def _take(self, piece: Piece) -> None:
         """Note where the piece's tokens begin and end."""
         start, self._end = self._end, self._end + len(piece.text)
-        extents = self._aligner.extents(piece, start) if piece.logprobs else ()
+        ids = self._ids
+        if not piece.logprobs:
+            self._count.add(start, self._end, len(piece.ids))
+            if ids is not None:
+                ids.add(start, piece.ids)
+            return
+        extents = self._aligner.extents(piece, start)
         self._logprobs.add(extents)
         if len(extents) != len(piece.ids):
             self._count.add(start, self._end, len(piece.ids))
-            if self._ids is not None:
-                self._ids.add(start, piece.ids)
+            if ids is not None:
+                ids.add(start, piece.ids)
             return
         for token, (begin, end, _) in zip(piece.ids, extents, strict=True):
             self._count.add(begin, end, 1)
-            if self._ids is not None:
-                self._ids.add(begin, (token,))
+            if ids is not None:
+                ids.add(begin, (token,))
 
     def _show(self, region: Region, shown: Shown) -> None:
         if self.ended:
