@@ -34,6 +34,7 @@ from responsory.commands import (
 from responsory.errors import FIRST_ROW, LogError
 from responsory.testing import InvariantError, check_log
 from responsory.testing.strategies import logs
+from responsory.values import Logprob, Tokens
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Sequence
@@ -80,32 +81,44 @@ def holds(log: Sequence[ev.Event]) -> bool:
     return True
 
 
-def filled(events: Sequence[ev.Event]) -> list[ev.Event]:
+def filled(events: Sequence[Any]) -> list[ev.Event]:
     """A log with made-up deltas in its gaps: all units but as many as there are deltas less one in
     the first, one in each other; the gaps that no Done event explains stay."""
     whole: list[ev.Event] = []
     for event in events:
         gap = event.seq - (whole[-1].seq if whole else -1) - 1
-        if gap > 0 and isinstance(event, ev.TextDone | ev.RefusalDone | ev.ReasoningDone):
+        if gap > 0 and type(event) in DELTA_OF:
             entries = event.logprobs if isinstance(event, ev.TextDone) else ()
-            units: list[Any] = [*event.text, *entries]
-            kind: Any = {
-                ev.TextDone: ev.TextDelta,
-                ev.RefusalDone: ev.RefusalDelta,
-                ev.ReasoningDone: ev.ReasoningDelta,
-            }[type(event)]
+            units = [*event.text, *entries, *event.ids]
             head = len(units) - gap + 1
             for offset, part in enumerate([units[:head], *([unit] for unit in units[head:])]):
-                text = "".join(unit for unit in part if isinstance(unit, str))
-                own = tuple(unit for unit in part if not isinstance(unit, str))
-                seq, more = event.seq - gap + offset, ((own,) if own else ())
-                whole.append(kind(seq, event.item, event.part, text, *more))
-        elif gap > 0 and isinstance(event, ev.InputDone):
-            head = len(event.text) - gap + 1
-            for offset, text in enumerate([event.text[:head], *event.text[head:]]):
-                whole.append(ev.InputDelta(event.seq - gap + offset, event.item, text))
+                whole.append(made_up(event, event.seq - gap + offset, part))
+            if isinstance(event, ev.TextDone):
+                event = evolved(event, cuts=())
         whole.append(event)
     return whole
+
+
+DELTA_OF: dict[type[ev.Event], Any] = {
+    ev.TextDone: ev.TextDelta,
+    ev.RefusalDone: ev.RefusalDelta,
+    ev.ReasoningDone: ev.ReasoningDelta,
+    ev.InputDone: ev.InputDelta,
+}
+
+
+def made_up(done: Any, seq: int, units: Sequence[object]) -> ev.Event:
+    text = "".join(unit for unit in units if isinstance(unit, str))
+    told = tuple(unit for unit in units if isinstance(unit, int))
+    fields: dict[str, Any] = {"seq": seq, "item": done.item, "text": text}
+    if told:
+        fields["tokens"] = Tokens(told, 5)
+    if not isinstance(done, ev.InputDone):
+        fields["part"] = done.part
+    if isinstance(done, ev.TextDone):
+        fields["logprobs"] = tuple(unit for unit in units if isinstance(unit, Logprob))
+    made: ev.Event = DELTA_OF[type(done)](**fields)
+    return made
 
 
 def is_log(events: Sequence[ev.Event]) -> bool:
@@ -124,11 +137,11 @@ ALPHABET: tuple[Command, ...] = (
     Text("a"),
     Text("b", (), "commentary"),
     Refusal("c"),
-    Reasoning("d"),
+    Reasoning("d", Tokens((7,), 1)),
     CallOpened("function", "f"),
     CallInput("e"),
     CallClosed(),
-    Finish("stop", USAGE),
+    Finish("stop", USAGE, None, None, (8, 9)),
     Finish("length", USAGE),
     Fail("server_error", "m", USAGE),
     Cancel(USAGE),

@@ -3,6 +3,7 @@ bodies, and the cut of the text does not matter."""
 
 from __future__ import annotations
 
+import itertools
 import json
 from typing import TYPE_CHECKING, Any
 
@@ -26,6 +27,8 @@ from responsory.testing import check_log, fold_chat, fold_completions, fold_resp
 from responsory.testing.strategies import accepts, bodies, commands, endings, logs, splits
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
+
     from responsory.values import Logprob
 
 
@@ -144,20 +147,35 @@ def test_the_completions_stream_folds_to_the_body(
     assert folded["usage"] == body["usage"]
 
 
+def places(entries: Sequence[Logprob]) -> list[int]:
+    """The character of each token's first byte."""
+    raw = b"".join(entry.data for entry in entries)
+    starts = itertools.accumulate((len(entry.data) for entry in entries), initial=0)
+    return [len(raw[:start].decode(errors="ignore")) for start in starts][: len(entries)]
+
+
 @st.composite
 def respelled(draw: st.DrawFn) -> tuple[list[Command], list[Command]]:
-    """A life, and the same one with every text cut anew; logprobs go with the first part."""
+    """A life, and the same one with every text cut anew: a logprob goes with the part in which its
+    token begins, token ids with the first part."""
     word: list[Command] = [draw(accepts), *draw(st.lists(bodies, max_size=8)), draw(endings)]
     cut: list[Command] = []
     for command in word:
         if isinstance(command, Text):
-            left: tuple[Logprob, ...] = command.logprobs
+            left, at, told = (
+                [*zip(places(command.logprobs), command.logprobs, strict=True)],
+                0,
+                command.tokens,
+            )
             for part in draw(splits(command.text)):
-                given = left if part else ()
-                cut.append(Text(part, given, command.phase))
-                left = () if part else left
+                at += len(part)
+                given = tuple(entry for start, entry in left if start < at)
+                left = left[len(given) :]
+                cut.append(Text(part, given, command.phase, told))
+                told = None
         elif isinstance(command, Refusal | Reasoning | CallInput):
-            cut += [type(command)(part) for part in draw(splits(command.text))]
+            first, *rest = draw(splits(command.text))
+            cut += [type(command)(first, command.tokens), *map(type(command), rest)]
         else:
             cut.append(command)
     return word, cut
@@ -178,8 +196,10 @@ def test_the_cut_of_the_text_changes_no_body(words: tuple[list[Command], list[Co
     whole, cut = lived(words[0]), lived(words[1])
     assert json.dumps(response_body(whole)) == json.dumps(response_body(cut))
     if whole.terminal and type(whole[-1]) is not ev.Failed:
-        assert chat_body([whole], logprobs=True) == chat_body([cut], logprobs=True)
-        assert completion_body([whole], logprobs=True) == completion_body([cut], logprobs=True)
+        for body in (chat_body, completion_body):
+            for log in (cut, cut.compact(), whole.compact()):
+                shown = body([log], logprobs=True, tokens_as_ids=True)
+                assert shown == body([whole], logprobs=True, tokens_as_ids=True)
 
 
 @given(logs(ended=False))

@@ -45,6 +45,7 @@ NAME = Kind("a string that is not empty", lambda value: type(value) is str and v
 LIST = Kind("an array", lambda value: type(value) is list)
 OBJECT = Kind("an object", lambda value: type(value) is dict)
 ANY = Kind("anything", lambda _: True)
+ABSENT = Kind("no such key", lambda _: False)
 NULL = Kind("null", lambda value: value is None)
 
 
@@ -108,10 +109,11 @@ RESPONSE_USAGE = ("input_tokens", "output_tokens")
 CHUNK_USAGE = ("prompt_tokens", "completion_tokens")
 
 
-def check_usage(judge: Judge, usage: Any, parts: tuple[str, str]) -> None:
-    """Token counts: ``parts`` are the names of the two that make the total."""
+def check_usage(judge: Judge, usage: Any, parts: tuple[str, str], *, running: bool = False) -> None:
+    """Token counts: ``parts`` are the names of the two that make the total. Counts of what is
+    ``running`` have no details."""
     counts = {**dict.fromkeys(parts, INDEX), "total_tokens": INDEX}
-    details = {f"{part}_details": OBJECT for part in parts}
+    details = {} if running else {f"{part}_details": OBJECT for part in parts}
     Shape(due=counts, loose=details).check(judge, usage, "`usage`")
     for name in details:
         if usage.get(name) is not None:

@@ -70,7 +70,7 @@ class Choices:
         self.count = count
         self.ended = False
         self._per_prompt = per_prompt
-        self._include_usage = include_usage
+        self._include_usage = include_usage or continuous_usage is not None
         self._object = object_name
         self._public_id = public_id
         self._ended: dict[int, Usage] = {}
@@ -78,7 +78,7 @@ class Choices:
         self.token_ids = token_ids
         self._running = None if continuous_usage is None else RunningUsage(continuous_usage)
         self._draw = obfuscation
-        self._null = ',"usage":null' if include_usage else ""
+        self._null = ',"usage":null' if self._include_usage else ""
         self.plain = self._running is None and obfuscation is None and not token_ids
         """Nothing was asked for that a delta tells beside its text: every chunk ends with
         ``plain_end``, after the list of choices."""

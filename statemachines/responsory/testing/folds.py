@@ -14,6 +14,8 @@ if TYPE_CHECKING:
     from collections.abc import Iterable
 
 DONE = "[DONE]"
+REASONING = frozenset({"reasoning_content", "reasoning"})
+"""What a chat delta can call reasoning."""
 
 
 def parse(frames: Iterable[bytes]) -> list[tuple[str | None, Any]]:
@@ -70,13 +72,17 @@ def _add_delta(item: dict[str, Any], data: dict[str, Any]) -> None:
 
 
 def _same_but_status(streamed: dict[str, Any], done: dict[str, Any]) -> bool:
-    return {**streamed, "status": None} == {**done, "status": None}
+    """And but the encrypted content of reasoning, which comes when it is done."""
+    sealed = {"encrypted_content": None} if "encrypted_content" in streamed else {}
+    return {**streamed, "status": None, **sealed} == {**done, "status": None, **sealed}
 
 
 def fold_chat(frames: Iterable[bytes]) -> dict[str, Any]:
-    """``{choices, usage, error}``; a choice is as in the unary body, with "" for absent text."""
+    """``{choices, usage, error}``, and ``prompt_token_ids`` where these came; a choice is as in the
+    unary body, with "" for absent text."""
     choices: dict[int, dict[str, Any]] = {}
     usage = error = None
+    prompt: dict[str, Any] = {}
     for _, data in parse(frames):
         if data == DONE:
             break
@@ -84,24 +90,33 @@ def fold_chat(frames: Iterable[bytes]) -> dict[str, Any]:
             error = data["error"]
             continue
         usage = data.get("usage") or usage
+        if "prompt_token_ids" in data:
+            expect(not prompt, "the ids of the prompt come once")
+            prompt["prompt_token_ids"] = data["prompt_token_ids"]
         for chunk in data["choices"]:
             delta, index = chunk["delta"], chunk["index"]
             if "role" in delta:
                 expect(index == len(choices), "roles come once, in index order")
-                message: dict[str, Any] = {"role": delta["role"]}
-                message |= {"content": "", "refusal": "", "reasoning_content": ""}
+                message: dict[str, Any] = {"role": delta["role"], "content": "", "refusal": ""}
+                message |= dict.fromkeys(REASONING & delta.keys(), "")
                 choices[index] = {"message": message, "logprobs": None, "finish_reason": None}
             choice = choices[index]
             expect(choice["finish_reason"] is None, "nothing follows a choice's finish chunk")
-            for key in ("content", "refusal", "reasoning_content"):
+            for key in {"content", "refusal", *REASONING} & choice["message"].keys():
                 choice["message"][key] += delta.get(key) or ""
+            _add_ids(choice, chunk)
             for call in delta.get("tool_calls", ()):
                 _add_call(choice["message"].setdefault("tool_calls", []), call)
             if chunk.get("logprobs"):
                 choice["logprobs"] = (choice["logprobs"] or []) + chunk["logprobs"]["content"]
             choice["finish_reason"] = chunk["finish_reason"]
             choice["stop_reason"] = chunk.get("stop_reason")
-    return {"choices": choices, "usage": usage, "error": error}
+    return {"choices": choices, "usage": usage, "error": error, **prompt}
+
+
+def _add_ids(choice: dict[str, Any], chunk: dict[str, Any]) -> None:
+    if "token_ids" in chunk:
+        choice["token_ids"] = choice.get("token_ids", []) + chunk["token_ids"]
 
 
 def _add_call(calls: list[dict[str, Any]], fragment: dict[str, Any]) -> None:
@@ -134,6 +149,10 @@ def fold_completions(frames: Iterable[bytes]) -> dict[str, Any]:
             )
             expect(choice["finish_reason"] is None, "nothing follows a choice's finish chunk")
             choice["text"] += chunk["text"]
+            if "prompt_token_ids" in chunk:
+                expect("prompt_token_ids" not in choice, "the ids of the prompt come once")
+                choice["prompt_token_ids"] = chunk["prompt_token_ids"]
+            _add_ids(choice, chunk)
             for key, values in (chunk["logprobs"] or {}).items():
                 shape = choice["logprobs"] = choice["logprobs"] or {}
                 shape[key] = shape.get(key, []) + values

@@ -115,13 +115,17 @@ def _check_items(log: Sequence[ev.Event]) -> None:
             expect(not marked or event.part > 0 or event.type == "output_text",
                    "a message with a phase begins with text")  # fmt: skip
         elif isinstance(event, DELTAS):
-            expect(bool(event.text or _logprobs(event)), "no delta is empty")
+            expect(bool(event.text or _logprobs(event) or _ids(event)), "no delta is empty")
             deltas.append(event)
         elif isinstance(event, DONES):
             text = "".join(delta.text for delta in deltas if isinstance(delta, DELTAS))
             logprobs = tuple(entry for delta in deltas for entry in _logprobs(delta))
             expect(event.text == text, "a Done event has the text of its deltas")
             expect(_logprobs(event) == logprobs, "a Done event has the logprobs of its deltas")
+            told = tuple(token for delta in deltas for token in _ids(delta))
+            expect(event.ids == told, "a Done event has the token ids of its deltas")
+            cut = isinstance(event, ev.TextDone) and event.cuts
+            expect(not cut, "a text tells its cuts in a compacted log alone")
         expect(getattr(event, "item", item) == item, "an item's index is the count before it")
         expect(getattr(event, "part", part) == part, "a part's index is the count before it")
         last = event
@@ -135,6 +139,11 @@ def _check_added(event: ev.ItemAdded, before: ev.ItemAdded | None) -> None:
     expect(event.phase is None or event.type == "message", "only messages have a phase")
     if before is not None and before.type == event.type == "message":
         expect(before.phase != event.phase, "a message follows another for its phase alone")
+
+
+def _ids(event: ev.Event) -> tuple[int, ...]:
+    told = event.tokens if isinstance(event, DELTAS) else None
+    return () if told is None else told.ids
 
 
 def _logprobs(event: ev.Event) -> tuple[object, ...]:

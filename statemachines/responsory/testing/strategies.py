@@ -24,7 +24,7 @@ from responsory.commands import (
 from responsory.errors import IllegalTransition
 from responsory.log import EventLog
 from responsory.response import Response
-from responsory.values import Logprob, TopLogprob, Usage
+from responsory.values import Logprob, Tokens, TopLogprob, Usage
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -38,7 +38,14 @@ counts = st.integers(0, 1000)
 usages = st.builds(Usage, counts, counts, counts, counts, counts)
 ids = st.text("abcXYZ019._-", min_size=1, max_size=12)
 floats = st.floats(-50, 0)
-tops = st.builds(lambda text, value: TopLogprob(text, value, text.encode()), texts, floats)
+token_ids = st.lists(st.integers(0, 300), max_size=3).map(tuple)
+tokens = st.none() | st.builds(Tokens, token_ids, counts)
+"""What a delta tells of its tokens, now and then. The counts of a log grow, see ``logs``."""
+identities = st.none() | st.integers(0, 300)
+tops = st.builds(
+    lambda text, value, token: TopLogprob(text, value, text.encode(), token),
+    texts, floats, identities,
+)  # fmt: skip
 
 
 @st.composite
@@ -53,6 +60,7 @@ def logprobs_of(draw: st.DrawFn, text: str) -> tuple[Logprob, ...]:
             draw(floats),
             data[start:end],
             tuple(draw(st.lists(tops, max_size=2))),
+            draw(identities),
         )
         for start, end in itertools.pairwise(borders)
     )
@@ -60,11 +68,11 @@ def logprobs_of(draw: st.DrawFn, text: str) -> tuple[Logprob, ...]:
 
 @st.composite
 def text_commands(draw: st.DrawFn) -> Text:
-    """A Text with or without logprobs and phase."""
+    """A Text with or without logprobs, phase and tokens."""
     text = draw(texts)
     logprobs = draw(logprobs_of(text)) if draw(st.booleans()) else ()
     phase = draw(st.sampled_from([None, None, None, "commentary", "final_answer"]))
-    return Text(text, logprobs, phase)  # type: ignore[arg-type]  # sampled from the phases
+    return Text(text, logprobs, phase, draw(tokens))  # type: ignore[arg-type]  # one of the phases
 
 
 call_ids = st.none() | ids
@@ -82,18 +90,39 @@ accepts = st.builds(
 bodies: st.SearchStrategy[Command] = st.one_of(
     text_commands(),
     text_commands(),
-    st.builds(Refusal, texts),
-    st.builds(Reasoning, texts),
+    st.builds(Refusal, texts, tokens),
+    st.builds(Reasoning, texts, tokens),
     st.builds(CallOpened, kinds, ids, call_ids),
-    st.builds(CallInput, texts),
+    st.builds(CallInput, texts, tokens),
     st.builds(CallClosed),
 )
 endings: st.SearchStrategy[Command] = st.one_of(
-    st.builds(Finish, reasons, usages, st.integers(0, 2**40), stops),
+    st.builds(Finish, reasons, usages, st.integers(0, 2**40), stops, token_ids),
     st.builds(Fail, ids, texts, usages),
     st.builds(Cancel, usages),
 )
 commands: st.SearchStrategy[Command] = st.one_of(accepts, st.builds(Start), bodies, endings)
+
+
+def counted(word: list[Command]) -> list[Command]:
+    """The same commands, with counts that a model could have."""
+    output, result = 0, list[Command]()
+    for command in word:
+        if isinstance(command, Text | Refusal | Reasoning | CallInput) and command.tokens:
+            output += 1
+            told = Tokens(command.tokens.ids, output)
+            if isinstance(command, Text):
+                command = Text(command.text, command.logprobs, command.phase, told)
+            else:
+                command = type(command)(command.text, told)
+        elif isinstance(command, Finish) and command.usage.output_tokens < output:
+            usage = Usage(command.usage.input_tokens, output)
+            at, stop = command.completed_at, command.stop
+            command = Finish(command.reason, usage, at, stop, command.ids)
+        elif isinstance(command, Cancel) and command.usage.output_tokens < output:
+            command = Cancel(Usage(command.usage.input_tokens, output))
+        result.append(command)
+    return result
 
 
 @st.composite
@@ -104,7 +133,7 @@ def logs(
     allowed: Callable[[Command], bool] = lambda _: True,
 ) -> tuple[EventLog, list[int]]:
     """A log and the lengths of its groups. Commands that the state refuses are left out, as are
-    those that ``allowed`` rejects."""
+    those that ``allowed`` rejects. What is counted grows by one with each command that counts."""
     machine, log, groups = Response(), EventLog(), []
     first = draw(accepts)
     word: list[Command] = [first]
@@ -113,7 +142,7 @@ def logs(
     word += draw(st.lists(bodies, max_size=12))
     if ended:
         word.append(draw(endings.filter(allowed)))
-    for command in word:
+    for command in counted(word):
         if not allowed(command):
             continue
         try:

@@ -90,8 +90,9 @@ class Builder:
         *,
         usage: Usage | None = None,
         stop: str | int | None = None,
+        ids: tuple[int, ...] = (),
     ) -> Builder:
-        return self.send(Finish(reason, usage or Usage(11, 3), CLOCK + 1, stop))
+        return self.send(Finish(reason, usage or Usage(11, 3), CLOCK + 1, stop, ids))
 
     def fail(
         self, message: str = "The engine stopped unexpectedly.", *, usage: Usage | None = None

@@ -168,13 +168,7 @@ def test_chat_chunks_are_accepted_and_fold_to_the_body(
 
 def test_what_a_request_can_ask_for() -> None:
     """Padding, token ids, and the counts so far on every chunk."""
-    usage = {
-        "prompt_tokens": 1,
-        "completion_tokens": 2,
-        "total_tokens": 3,
-        "prompt_tokens_details": {"cached_tokens": 0},
-        "completion_tokens_details": {"reasoning_tokens": 0},
-    }
+    usage = {"prompt_tokens": 1, "completion_tokens": 2, "total_tokens": 3}
     log = a_response().text("Hi", " there", phase="final_answer").finish().log[:]
     events = list(parse(ResponsesStream().feed(0, log)))
     for name, data in events:
@@ -183,11 +177,11 @@ def test_what_a_request_can_ask_for() -> None:
     accepted(check_stream(render(events)))
     for stream in (ChatStream(include_usage=True), CompletionsStream(include_usage=True)):
         events = list(parse(stream.feed(0, log)))
-        events[0][1]["prompt_token_ids"] = [1, 2]
-        for _, chunk in events[:-1]:
-            chunk["usage"] = usage
-            for choice in chunk["choices"]:
-                choice["token_ids"] = [3]
+        for at, (_, chunk) in enumerate(events[:-2]):
+            chunk |= {"usage": usage, "obfuscation": "x9"}
+            chunk["choices"][0]["token_ids"] = [3] if at else []
+        chat = isinstance(stream, ChatStream)
+        (events[0][1] if chat else events[0][1]["choices"][0])["prompt_token_ids"] = [1, 2]
         accepted(check_stream(render(events)))
 
 

@@ -15,10 +15,11 @@ import pytest
 import responsory.check
 from responsory.check import PROFILES, RULES, check_stream
 from responsory.check.sse import MAX_SIZE
+from responsory.commands import Text
 from responsory.projections import ChatStream, CompletionsStream, ResponsesStream
 from responsory.testing import a_response
 from responsory.testing.folds import parse
-from responsory.values import JSON, Logprob
+from responsory.values import JSON, Logprob, Tokens
 
 Events: TypeAlias = list[tuple[str | None, Any]]
 Change: TypeAlias = Callable[[Events], Any]
@@ -44,15 +45,13 @@ TEXT = responses(a_response(echo=ECHO).text("Hi", " there").finish())
 LOGPROBS = responses(a_response().tokens(ENTRY, ENTRY).finish())
 REFUSAL = responses(a_response().text("Hi").refusal("No").finish())
 REASONING = responses(a_response().reasoning("2+2", " is 4").text("4").finish())
-ENCRYPTED = [
-    (
-        name,
-        json.loads(
-            json.dumps(data).replace('"summary": []', '"summary": [], "encrypted_content": "x"')
-        ),
+ENCRYPTED = list(
+    parse(
+        ResponsesStream(seal=lambda text: f"<{text}>").feed(
+            0, a_response().reasoning("2+2", " is 4").text("4").finish().log[:]
+        )
     )
-    for name, data in REASONING
-]
+)
 CALLS = responses(a_response().call("f", "{", "}").call("g", "{}").finish())
 CALL = responses(a_response().call("f", "{}").finish())
 LENGTH = responses(a_response().text("Hi").finish("length"))
@@ -66,6 +65,34 @@ CHAT_CALLS = chunks(ChatStream(), a_response().call("f", "{", "}").call("g", "{}
 CHAT_TEXT = chunks(ChatStream(), a_response().text("Hi", " there").finish())
 CHAT_LOGPROBS = chunks(ChatStream(logprobs=True), a_response().tokens(ENTRY, ENTRY).finish())
 CHAT_FAILED = chunks(ChatStream(), a_response().text("Hi").fail())
+CHARACTERS: Any = "x".__mul__
+ASKED: dict[str, Any] = {
+    "continuous_usage": [11], "token_ids": True, "obfuscation": CHARACTERS
+}  # fmt: skip
+PROMPT: dict[str, JSON] = {"model": "tiny", "prompt_token_ids": [5, 6]}
+COUNTED = (
+    a_response(echo=PROMPT)
+    .send(Text("Hi", (), None, Tokens((1,), 1)))
+    .send(Text(" there", (), None, Tokens((2, 3), 3)))
+    .finish(ids=(4,))
+)
+CHAT_ASKED = chunks(ChatStream(**ASKED), COUNTED)
+COMPLETION_ASKED = chunks(CompletionsStream(**ASKED), COUNTED)
+CHAT_BOTH = chunks(ChatStream(reasoning_field="both"), *TWO[:1])
+PADDED = list(
+    parse(
+        ResponsesStream(obfuscation=CHARACTERS).feed(
+            0, a_response().reasoning("2+2").refusal("No").call("f", "{}").finish().log[:]
+        )
+    )
+)
+ECHOED = chunks(
+    CompletionsStream(logprobs=True),
+    a_response()
+    .send(Text("Hi", (Logprob("", None, b""), ENTRY)))
+    .tokens(ENTRY)
+    .finish(),
+)  # fmt: skip
 COMPLETION = chunks(
     CompletionsStream(include_usage=True), a_response().text("Hi", " there").finish()
 )
@@ -285,7 +312,7 @@ BREAKS: list[tuple[str, str, Events, Change]] = [
     ("exact-keys", "openai", CHAT_TEXT, put(1, "choices.0.delta.tool_calls", [])),
     ("exact-keys", "openai", CHAT_TEXT, put(1, "choices.0.delta.refusal", None)),
     ("exact-keys", "openai", CHAT, put(2, "choices.0.delta.content", None)),
-    ("exact-keys", "openai", CHAT, put(2, "choices.0.delta.reasoning", "other")),
+    ("reasoning-names", "openai", CHAT, put(2, "choices.0.delta.reasoning", "other")),
     ("exact-keys", "openai", CHAT_CALLS, put(1, "choices.0.delta.tool_calls.0.type", "")),
     ("exact-keys", "openai", CHAT_LOGPROBS, put(1, "choices.0.logprobs.content.0.bytes", [-5])),
     ("exact-keys", "openai", CHAT_LOGPROBS, put(1, "choices.0.logprobs.content.0.bytes", [None])),
@@ -439,6 +466,60 @@ BREAKS: list[tuple[str, str, Events, Change]] = [
     ("usage-key", "openai", CHAT_TEXT, put(1, "usage", None)),
     ("usage-key", "openai", CHAT_TEXT, insert(-1, None, CHAT[-2][1])),
     ("usage-due", "openai", CHAT, drop(-2)),
+    ("usage-due", "openai", CHAT_ASKED, drop(-2)),
+    ("usage-key", "openai", CHAT_ASKED, put(1, "usage", None)),
+    ("usage-key", "openai", CHAT_ASKED, put(1, "usage", ...)),
+    ("exact-keys", "openai", CHAT_ASKED, put(1, "usage.prompt_tokens_details", {})),
+    ("exact-keys", "openai", CHAT_ASKED, put(-2, "usage.prompt_tokens_details", ...)),
+    ("usage-grows", "openai", CHAT_ASKED, put(2, "usage",
+     {"prompt_tokens": 11, "completion_tokens": 0, "total_tokens": 11})),
+    ("usage-grows", "openai", COMPLETION_ASKED, put(1, "usage",
+     {"prompt_tokens": 10, "completion_tokens": 3, "total_tokens": 13})),
+    ("usage-grows", "openai", CHAT_ASKED, put(-2, "usage",
+     {**USAGE, "prompt_tokens": 11, "completion_tokens": 2, "total_tokens": 13})),
+    ("usage-sums", "foreign", CHAT_ASKED, put(1, "usage.total_tokens", 99)),
+    ("token-ids-key", "openai", CHAT_ASKED, put(1, "choices.0.token_ids", ...)),
+    ("token-ids-key", "openai", CHAT_ASKED, put(0, "choices.0.token_ids", ...)),
+    ("token-ids-key", "openai", CHAT_TEXT, put(1, "choices.0.token_ids", [1])),
+    ("token-ids-key", "openai", CHAT_ASKED, put(0, "prompt_token_ids", ...)),
+    ("token-ids-key", "openai", CHAT_ASKED, put(1, "prompt_token_ids", [5, 6])),
+    ("token-ids-key", "openai", CHAT_TEXT, put(0, "prompt_token_ids", [5, 6])),
+    ("token-ids-key", "openai", COMPLETION_ASKED, put(0, "choices.0.prompt_token_ids", ...)),
+    ("token-ids-key", "openai", COMPLETION_ASKED, put(1, "choices.0.prompt_token_ids", [5, 6])),
+    ("token-ids-key", "openai", COMPLETION_ASKED, put(0, "prompt_token_ids", [5, 6])),
+    ("token-ids-key", "openai", COMPLETION_ASKED, put(1, "choices.0.token_ids", ...)),
+    ("roles-first", "openai", CHAT_ASKED, put(0, "choices.0.token_ids", [1])),
+    ("exact-keys", "openai", CHAT_ASKED, put(0, "choices.0.prompt_token_ids", [5, 6])),
+    ("exact-keys", "openai", COMPLETION_ASKED, put(0, "choices.0.prompt_token_ids", [-1])),
+    ("no-empty-delta", "openai", CHAT_ASKED,
+     then(double(1), put(1, "choices.0.delta.content", ""), put(1, "choices.0.token_ids", []))),
+    ("obfuscation-key", "openai", CHAT_ASKED, put(1, "obfuscation", ...)),
+    ("obfuscation-key", "openai", CHAT_TEXT, put(-2, "obfuscation", "x")),
+    ("obfuscation-key", "openai", CHAT_ASKED, put(-2, "obfuscation", "x")),
+    ("obfuscation-key", "openai", COMPLETION_ASKED, put(0, "obfuscation", ...)),
+    ("obfuscation-key", "openai", PADDED, put(ARGUMENTS, "obfuscation", ...)),
+    ("obfuscation-key", "openai", CALLS, put(ARGUMENTS, "obfuscation", "x", 1)),
+    ("exact-keys", "openai", PADDED, put(ARGUMENTS, "obfuscation", "")),
+    ("exact-keys", "openai", PADDED, put("refusal.delta", "obfuscation", "x")),
+    ("exact-keys", "openai", PADDED, put("completed", "obfuscation", "x")),
+    ("exact-keys", "openai", PADDED, put("output_item.added", "obfuscation", "x")),
+    ("exact-keys", "openai", CHAT_ASKED, put(0, "obfuscation", "")),
+    ("exact-keys", "openai", CHAT_ASKED, put(1, "choices.0.obfuscation", "x")),
+    ("exact-keys", "openai", TEXT, put("output_item.added", "item.encrypted_content", "")),
+    ("zero-values", "openai", ENCRYPTED, put("output_item.added", "item.encrypted_content", "x")),
+    ("done-exact", "openai", ENCRYPTED, put("output_item.done", "item.encrypted_content", "")),
+    ("done-exact", "openai", ENCRYPTED, put("output_item.done", "item.encrypted_content", ...)),
+    ("done-exact", "openai", ENCRYPTED, put("output_item.added", "item.encrypted_content", ...)),
+    ("reasoning-names", "openai", CHAT_BOTH, put(2, "choices.0.delta.reasoning", ...)),
+    ("reasoning-names", "openai", CHAT_BOTH, put(-2, "choices.0.delta.reasoning_content", ...)),
+    ("reasoning-names", "openai", CHAT_BOTH, put(0, "choices.0.delta.reasoning", ...)),
+    ("exact-keys", "openai", CHAT_TEXT, put(0, "choices.0.delta.reasoning_content", ...)),
+    ("reasoning-names", "openai", CHAT_TEXT, put(2, "choices.0.delta.reasoning", None)),
+    ("exact-keys", "openai", CHAT_BOTH, put(1, "choices.0.delta.reasoning", "3+3")),
+    ("exact-keys", "openai", ECHOED, put(0, "choices.0.logprobs.token_logprobs", [None, None])),
+    ("exact-keys", "openai", ECHOED, put(0, "choices.0.logprobs.top_logprobs", [{"": -1}, {}])),
+    ("exact-keys", "openai", ECHOED, put(1, "choices.0.logprobs",
+     {"tokens": ["Hi"], "token_logprobs": [None], "top_logprobs": [None], "text_offset": [2]})),
     ("finish-reason", "openai", CHAT_TEXT, put(-2, "choices.0.finish_reason", "tool_calls")),
     ("finish-reason", "openai", CHAT_CALLS, put(-2, "choices.0.finish_reason", "stop")),
     ("finish-reason", "openai", COMPLETION, put(1, "choices.0.finish_reason", "tool_calls")),
@@ -479,7 +560,9 @@ BREAKS: list[tuple[str, str, Events, Change]] = [
     ("roles-first", "openai", CHAT, put(0, "choices.0.delta.reasoning_content", "Hi")),
     ("one-channel-per-delta", "openai", CHAT, put(2, "choices.0.delta.content", "")),
     ("finish-alone", "openai", CHAT_TEXT, put(-2, "choices.0.delta.content", "")),
-    ("one-channel-per-delta", "openai", CHAT_TEXT, put(1, "choices.0.delta.reasoning", "x")),
+    ("one-channel-per-delta", "openai", CHAT_BOTH,
+     then(put(2, "choices.0.delta.reasoning", "x"),
+          put(2, "choices.0.delta.reasoning_content", "x"))),
     ("calls-serial", "openai", CHAT_CALLS, move(2, 5)),
     ("finish-alone", "openai", CHAT_TEXT, put(-2, "choices.0.delta.content", "x")),
     ("logprobs-parallel", "foreign", COMPLETION_LOGPROBS, put(0, "choices.0.logprobs.tokens", [])),

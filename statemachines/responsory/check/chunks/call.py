@@ -11,6 +11,7 @@ from abc import ABC, abstractmethod
 from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any, ClassVar
 
+from responsory.check.chunks.asked import Asked
 from responsory.check.chunks.notes import NOTE, is_note
 from responsory.check.ending import DONE, END
 from responsory.check.judge import brief
@@ -37,7 +38,7 @@ HEAD = Shape(
     {"choices": LIST},
     {"id": NAME, "object": STRING, "created": INTEGER, "model": STRING},
     {"usage": OBJECT.or_null(), "obfuscation": STRING, "prompt_token_ids": LIST},
-    {"created": INDEX, "prompt_token_ids": TOKEN_IDS},
+    {"created": INDEX, "prompt_token_ids": TOKEN_IDS, "obfuscation": NAME},
 )
 ERROR = Shape({"error": OBJECT})
 ERROR_BODY = Shape(
@@ -60,8 +61,19 @@ class Choice:
 
     def __init__(self, index: int) -> None:
         self.index = index
+        self.token_ids: list[int] | None = None
+        """None where chunks do not tell them."""
         self.finish: str | None = None
         self.stop: str | int | None = None
+
+    def tell(self, choice: Mapping[str, Any]) -> None:
+        """Takes the token ids of a chunk."""
+        if choice.get("token_ids") is not None:
+            self.token_ids = [*(self.token_ids or ()), *choice["token_ids"]]
+
+    def told(self) -> dict[str, Any]:
+        """The key of the unary body, where it was asked for."""
+        return {} if self.token_ids is None else {"token_ids": self.token_ids}
 
     def end(self, judge: Judge, choice: Mapping[str, Any], *, calls: bool) -> None:
         """Takes the finish reason of a chunk, where it has one."""
@@ -96,6 +108,7 @@ class CallCheck(ABC):
 
     def __init__(self, judge: Judge) -> None:
         self._judge = judge
+        self._asked_for = Asked(judge)
         self._head: dict[str, Any] = {}
         self._keyed = False
         """Whether chunks have the key ``usage``; ``_counted``: with counts on every chunk."""
@@ -114,6 +127,10 @@ class CallCheck(ABC):
     @abstractmethod
     def _take_choice(self, choice: dict[str, Any]) -> None:
         """One choice of a chunk."""
+
+    @abstractmethod
+    def _tell(self, choice: dict[str, Any], data: Mapping[str, Any]) -> None:
+        """The token ids of a choice that was taken; ``data`` is its chunk."""
 
     @abstractmethod
     def _begins(self) -> list[str]:
@@ -187,9 +204,10 @@ class CallCheck(ABC):
         if self._usage_came:
             self._judge.broken("usage-last", "a chunk after the usage")
         self._check_head(data)
-        if usage is not None:
-            check_usage(self._judge, usage, CHUNK_USAGE)
         self._check_usage(data)
+        if usage is not None:
+            check_usage(self._judge, usage, CHUNK_USAGE, running=bool(data["choices"]))
+        self._asked_for.take(data)
         if not data["choices"]:
             self._check_begun("the usage chunk")
             self._check_finished("the usage chunk")
@@ -197,6 +215,7 @@ class CallCheck(ABC):
         self._keep_first(data)
         for choice in data["choices"]:
             self._take_choice(choice)
+            self._tell(choice, data)
         self._usage = usage or self._usage
 
     def end(self, *, marked: bool) -> None:

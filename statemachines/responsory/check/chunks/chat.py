@@ -36,6 +36,7 @@ if TYPE_CHECKING:
 CHUNK = Shape({**CHOICE, "delta": OBJECT}, ENDS, {**MORE, "logprobs": OBJECT.or_null()}, EXACT)
 LOGPROBS = Shape({}, {"content": LIST, "refusal": LIST.or_null()}, exact={"refusal": NULL})
 TEXTS = ("content", "refusal", "reasoning_content", "reasoning")
+REASONING = ("reasoning_content", "reasoning")
 ROLE = constant("assistant")
 DELTA = Shape(
     more={
@@ -64,6 +65,8 @@ class ChatChoice(Choice):
         super().__init__(index)
         self._judge = judge
         self._texts: dict[str, list[str]] = {key: [] for key in TEXTS}
+        self._names: tuple[str, ...] = ()
+        """What reasoning was called."""
         self._calls = ToolCalls(judge)
         self.logprobs: list[Any] | None = None
 
@@ -82,7 +85,8 @@ class ChatChoice(Choice):
         if ends and channels:
             judge.broken("finish-alone", f"a finish reason beside {channels[0]}")
         entries = self._entries(choice, text="content" in delta)
-        if not (entries or ends or (channels and delta.get("content") != "")):
+        carries = channels and delta.get("content") != ""
+        if not (entries or ends or carries or choice.get("token_ids")):
             judge.broken("no-empty-delta", "a delta that carries nothing")
         self._calls.take(delta.get("tool_calls") or [])
         for key in TEXTS:
@@ -92,18 +96,27 @@ class ChatChoice(Choice):
             self.logprobs += entries
         self.end(judge, choice, calls=bool(self._calls))
 
-    def _channels(self, delta: dict[str, Any]) -> list[str]:
-        """What the delta carries. ``reasoning`` is another name of ``reasoning_content``."""
-        if "reasoning_content" not in delta and "reasoning" not in delta:
+    def name(self, delta: dict[str, Any]) -> None:
+        """Takes what a delta calls reasoning."""
+        names = tuple(name for name in REASONING if name in delta)
+        if not names:
             self._judge.broken(
                 "exact-keys", "a delta has no `reasoning_content`", "a string or null"
             )
-        names = [
+        if self._names not in ((), names):
+            self._judge.broken("reasoning-names", f"a delta with {' and '.join(names)}",
+                               " and ".join(self._names))  # fmt: skip
+        self._names = names or self._names
+
+    def _channels(self, delta: dict[str, Any]) -> list[str]:
+        """What the delta carries. ``reasoning`` is another name of ``reasoning_content``."""
+        self.name(delta)
+        carried = [
             "reasoning_content" if key == "reasoning" else key for key in TEXTS if delta.get(key)
         ]
         if delta.get("tool_calls"):
-            names.append("tool_calls")
-        return list(dict.fromkeys(names))
+            carried.append("tool_calls")
+        return list(dict.fromkeys(carried))
 
     def _entries(self, choice: dict[str, Any], *, text: bool) -> list[Any] | None:
         logprobs = choice.get("logprobs")
@@ -120,11 +133,12 @@ class ChatChoice(Choice):
         """As the unary body has it."""
         texts = {key: "".join(pieces) for key, pieces in self._texts.items()}
         calls = self._calls.folded()
+        reasoning = texts["reasoning_content"] or texts["reasoning"] or None
         message: dict[str, Any] = {
             "role": "assistant",
             "content": texts["content"] or (None if calls else ""),
             "refusal": texts["refusal"] or None,
-            "reasoning_content": texts["reasoning_content"] or texts["reasoning"] or None,
+            **dict.fromkeys(self._names or REASONING[:1], reasoning),
         }
         return {**message, "tool_calls": calls} if calls else message
 
@@ -144,9 +158,24 @@ class ChatCheck(CallCheck):
         """Whether choices have the key ``logprobs``."""
         self._begun = False
         """More than roles has come."""
+        self._first = True
+        """No chunk has come."""
+        self._prompt_ids: list[int] | None = None
 
     def choices(self) -> Mapping[int, Choice]:
         return self._choices
+
+    @property
+    def result(self) -> dict[str, Any]:
+        told = self._prompt_ids is not None and self._error is None
+        return {**super().result, **({"prompt_token_ids": self._prompt_ids} if told else {})}
+
+    def _tell(self, choice: dict[str, Any], data: Mapping[str, Any]) -> None:
+        self._asked_for.tell(choice, data, first=self._first)
+        self._first = False
+        self._choices[choice["index"]].tell(choice)
+        if self._prompt_ids is None:
+            self._prompt_ids = data.get("prompt_token_ids")
 
     def _begins(self) -> list[str]:
         if self._begun and self._judge.keeps("roles-first"):
@@ -172,6 +201,7 @@ class ChatCheck(CallCheck):
                 judge.broken("role-due", f"choice {index} begins without a role", '"assistant"')
             self._check_role_chunk(choice)
             known = ChatChoice(judge, index)
+            known.name(delta)
             if not judge.keeps("roles-first"):
                 known.take(choice)
             self._choices[index] = known
@@ -191,14 +221,15 @@ class ChatCheck(CallCheck):
         for key in ("logprobs", "stop_reason"):
             if choice.get(key) is not None:
                 judge.broken("roles-first", f"`{key}` beside the role")
+        if choice.get("token_ids"):
+            judge.broken("roles-first", f"token_ids {brief(choice['token_ids'])} beside the role",
+                         "[]")  # fmt: skip
         if "stop_reason" in choice:
             judge.broken("exact-keys", "`stop_reason` on a chunk without a finish reason")
         if delta.get("content") != "" or choice.get("finish_reason") is not None:
             judge.broken(
                 "roles-first", f"content {brief(delta.get('content'))} beside the role", '""'
             )
-        if "reasoning_content" not in delta and "reasoning" not in delta:
-            judge.broken("exact-keys", "a delta has no `reasoning_content`", "null")
 
     def _check_logprobs(self, choice: dict[str, Any]) -> None:
         """The key is on every chunk or on none; with text it holds something, else null."""
@@ -219,4 +250,5 @@ class ChatCheck(CallCheck):
             "logprobs": None if entries is None else {"content": entries, "refusal": None},
             "finish_reason": choice.finish,
             "stop_reason": choice.stop,
+            **choice.told(),
         }

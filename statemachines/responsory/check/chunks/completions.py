@@ -9,6 +9,7 @@ from responsory.check.chunks.call import (
     ENDS,
     EXACT,
     MORE,
+    TOKEN_IDS,
     CallCheck,
     Choice,
     reason_of,
@@ -22,7 +23,13 @@ if TYPE_CHECKING:
 
     from responsory.check.judge import Judge
 
-CHUNK = Shape({**CHOICE, "text": STRING}, {**ENDS, "logprobs": OBJECT.or_null()}, MORE, EXACT)
+CHUNK = Shape(
+    {**CHOICE, "text": STRING},
+    {**ENDS, "logprobs": OBJECT.or_null()},
+    {**MORE, "prompt_token_ids": LIST},
+    {**EXACT, "prompt_token_ids": TOKEN_IDS},
+)
+NUMBERS = ("token_logprobs", "top_logprobs")
 ARRAYS = ("tokens", "token_logprobs", "top_logprobs", "text_offset")
 BEST = Kind(
     "an object of numbers",
@@ -32,8 +39,8 @@ LOGPROBS = Shape(
     loose=dict.fromkeys(ARRAYS, LIST),
     exact={
         "tokens": list_of(STRING),
-        "token_logprobs": list_of(NUMBER),
-        "top_logprobs": list_of(BEST),
+        "token_logprobs": list_of(NUMBER.or_null()),
+        "top_logprobs": list_of(BEST.or_null()),
     },
 )
 
@@ -44,15 +51,20 @@ class TextChoice(Choice):
     def __init__(self, index: int) -> None:
         super().__init__(index)
         self.text: list[str] = []
+        self.chunks = 0
         self.logprobs: dict[str, list[Any]] | None = None
+        self.prompt_ids: list[int] | None = None
         self._length = 0
         self._offset = 0
 
     def take(self, judge: Judge, choice: dict[str, Any]) -> None:
         """One chunk of it."""
+        self.chunks += 1
         text, logprobs = choice["text"], choice.get("logprobs")
         arrays = {} if logprobs is None else self._check_arrays(judge, logprobs)
-        if not (text or arrays.get("tokens") or reason_of(judge, choice)):
+        if not (
+            text or arrays.get("tokens") or choice.get("token_ids") or reason_of(judge, choice)
+        ):
             judge.broken("no-empty-delta", "a chunk that carries nothing")
         length = self._length + len(text)
         offset = self._check_offsets(judge, arrays.get("text_offset", []), length)
@@ -69,7 +81,16 @@ class TextChoice(Choice):
         lengths = {key: len(values) for key, values in arrays.items()}
         if len(set(lengths.values())) > 1:
             judge.broken("logprobs-parallel", f"lengths {brief(lengths)}")
+        if judge.keeps("exact-keys"):
+            for at, row in enumerate(zip(*map(arrays.__getitem__, NUMBERS), strict=True)):
+                self._check_numbers(judge, row, first=at == 0 and not self.logprobs)
         return arrays
+
+    def _check_numbers(self, judge: Judge, row: tuple[Any, ...], *, first: bool) -> None:
+        """Of one token. The first of an echoed prompt has no log probability."""
+        if None in row and not (first and row == (None, None)):
+            judge.broken("exact-keys", f"{' and '.join(NUMBERS)} {brief(list(row))}",
+                         "numbers; null and null of a choice's first token")  # fmt: skip
 
     def _check_offsets(self, judge: Judge, offsets: list[Any], length: int) -> int:
         """The last of them, with those before it in order."""
@@ -100,6 +121,15 @@ class CompletionsCheck(CallCheck):
     def choices(self) -> Mapping[int, Choice]:
         return self._choices
 
+    def _tell(self, choice: dict[str, Any], data: Mapping[str, Any]) -> None:
+        if "prompt_token_ids" in data:
+            self._judge.broken("token-ids-key", "`prompt_token_ids` of the call", "in each choice")
+        known = self._choices[choice["index"]]
+        self._asked_for.tell(choice, choice, first=known.chunks == 1)
+        known.tell(choice)
+        if known.prompt_ids is None:
+            known.prompt_ids = choice.get("prompt_token_ids")
+
     def _begins(self) -> list[str]:
         return ["first text of a choice"]
 
@@ -128,4 +158,6 @@ class CompletionsCheck(CallCheck):
             "logprobs": choice.logprobs,
             "finish_reason": choice.finish,
             "stop_reason": choice.stop,
+            **({} if choice.prompt_ids is None else {"prompt_token_ids": choice.prompt_ids}),
+            **choice.told(),
         }

@@ -6,8 +6,16 @@ from typing import TYPE_CHECKING, Any
 
 from responsory.check.judge import brief
 from responsory.check.responses.parts import OpenPart
-from responsory.check.responses.shapes import check_item, check_part, is_zero, parts_of, same
+from responsory.check.responses.shapes import (
+    check_item,
+    check_part,
+    is_zero,
+    parts_of,
+    same,
+    without_ciphertext,
+)
 from responsory.check.responses.vocabulary import CALLS, ITEMS, PARTS, Does, EventKind
+from responsory.check.shapes import NAME
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
@@ -158,10 +166,17 @@ class OpenItem:
                 judge.equal("call-id-stable", key, done[key], item[key])
             judge.equal("done-equals-streamed", text, done[text], item[text])
         self._compare_parts(done)
-        if not same({**done, "status": None}, {**item, "status": None}):
+        self._check_sealed(done)
+        # A sealed item has its encrypted content once it is done.
+        found, due = ({**without_ciphertext(each), "status": None} for each in (done, item))
+        if not same(found, due):
             key = next(key for key in {**item, **done} if not same(done.get(key), item.get(key)))
             judge.broken("done-exact", f"`{key}` of the item {brief(done.get(key))}",
                          brief(item.get(key)))  # fmt: skip
+
+    def _check_sealed(self, done: Mapping[str, Any]) -> None:
+        if done.get("encrypted_content") == "":
+            self._judge.broken("done-exact", '`encrypted_content` of the item ""', NAME.name)
 
     def _compare_parts(self, done: dict[str, Any]) -> None:
         """The kind and text of every part. Reasoning that came without any part may be told whole

@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from responsory.check.judge import brief
+from responsory.check.padding import Padding
 from responsory.check.responses.items import OpenItem
 from responsory.check.responses.order import Order, Phase
 from responsory.check.responses.shapes import (
@@ -32,6 +33,7 @@ if TYPE_CHECKING:
 
     from responsory.check.judge import Judge
 
+ZEROS = ("content", "summary", "arguments", "input", "encrypted_content")
 PASSING = EventKind(Does.BEAT, SIGN, own=False)
 
 
@@ -42,6 +44,7 @@ class ResponsesCheck:
         self._judge = judge
         self._order = Order(judge)
         self._snapshots = Snapshots(judge)
+        self._padding = Padding(judge)
         self._sequence: int | None = 0
         """The number that is due; None where the stream does without."""
         self._output: list[dict[str, Any]] = []
@@ -79,6 +82,8 @@ class ResponsesCheck:
         if not kind.own:
             self._judge.broken("own-events", type_)
         kind.shape.check(self._judge, data, type_)
+        if kind.padded:
+            self._padding.take(data)
         self._check_sequence(data)
         item = None if kind.does in ACTS else self._order.open.get(data["output_index"])
         self._order.check(type_, kind, item)
@@ -226,7 +231,7 @@ class ResponsesCheck:
             self._check_item_id(item, index)
         self._check_item_id_unique(item)
         if item["type"] in ITEMS:
-            filled = is_zero(item, ("content", "summary", "arguments", "input"))
+            filled = is_zero(item, ZEROS)
             if filled:
                 judge.broken("zero-values", f"`{filled}` of an added item {brief(item[filled])}")
             if item.get("status") != "in_progress":

@@ -7,7 +7,7 @@ from collections.abc import Mapping
 from enum import Enum, auto
 from typing import TYPE_CHECKING
 
-from responsory.check.shapes import ANY, INDEX, LIST, OBJECT, STRING, Kind, Shape
+from responsory.check.shapes import ABSENT, ANY, INDEX, LIST, NAME, OBJECT, STRING, Kind, Shape
 from responsory.immutable import immutable
 
 if TYPE_CHECKING:
@@ -83,7 +83,8 @@ ITEMS = frozenset({"message", "reasoning", *CALLS})
 @immutable
 class EventKind:
     """``part`` or ``call``: what it is about, for the events of one kind alone. ``own`` is False
-    for events that this library does not send. ``index``: the key of the part's place."""
+    for events that this library does not send. ``index``: the key of the part's place. ``padded``:
+    it can have obfuscation."""
 
     does: Does
     shape: Shape
@@ -91,6 +92,7 @@ class EventKind:
     call: CallKind | None = None
     own: bool = True
     index: str = "content_index"
+    padded: bool = False
 
 
 ENVELOPE = {"type": STRING}
@@ -98,8 +100,11 @@ SEQUENCE = {"sequence_number": INDEX}
 PADDING = {"obfuscation": STRING}
 
 
-def _shape(due: Mapping[str, Kind], loose: Mapping[str, Kind] | None = None) -> Shape:
-    return Shape({**ENVELOPE, **due}, {**SEQUENCE, **(loose or {})}, PADDING)
+def _shape(
+    due: Mapping[str, Kind], loose: Mapping[str, Kind] | None = None, *, padded: bool = False
+) -> Shape:
+    exact = {"obfuscation": NAME if padded else ABSENT}
+    return Shape({**ENVELOPE, **due}, {**SEQUENCE, **(loose or {})}, PADDING, exact)
 
 
 IN_ITEM = {"output_index": INDEX}
@@ -156,9 +161,9 @@ def _parts(profile: Profile) -> dict[str, EventKind]:
         own = part is not SUMMARY_TEXT
         place = {**PLACE, part.index: INDEX}
         logprobs = {"logprobs": LIST} if part is OUTPUT_TEXT else None
-        kinds[f"{stem}.delta"] = EventKind(
-            Does.DELTA, _shape({**place, "delta": STRING}, logprobs), part, None, own, part.index
-        )
+        padded = part is not REFUSAL
+        shape = _shape({**place, "delta": STRING}, logprobs, padded=padded)
+        kinds[f"{stem}.delta"] = EventKind(Does.DELTA, shape, part, None, own, part.index, padded)
         kinds[f"{stem}.done"] = EventKind(
             Does.SAY, _shape({**place, part.text: STRING}, logprobs), part, None, own, part.index
         )
@@ -176,9 +181,9 @@ def _calls() -> dict[str, EventKind]:
     kinds: dict[str, EventKind] = {}
     for call in CALLS.values():
         name = {"name": STRING} if call.type == "function_call" else None
-        kinds[f"{call.stem}.delta"] = EventKind(
-            Does.DELTA, _shape({**PLACE, "delta": STRING}), None, call
-        )
+        padded = call.type == "function_call"
+        shape = _shape({**PLACE, "delta": STRING}, padded=padded)
+        kinds[f"{call.stem}.delta"] = EventKind(Does.DELTA, shape, None, call, padded=padded)
         kinds[f"{call.stem}.done"] = EventKind(
             Does.SAY, _shape({**PLACE, call.text: STRING}, name), None, call
         )

@@ -37,6 +37,20 @@ RULES = (
         "or counts on all.",
     ),
     Rule(
+        "usage-grows",
+        OWN,
+        CHUNKS,
+        "Counts never decrease from chunk to chunk, nor do those of the last.",
+    ),
+    Rule(
+        "token-ids-key",
+        OWN,
+        CHUNKS,
+        "`token_ids` is a key of the choice on every chunk or on none. Where it is, "
+        "`prompt_token_ids` is there once: on the first chunk of the call in chat, of each "
+        "choice in completions.",
+    ),
+    Rule(
         "usage-due",
         OWN,
         CHUNKS,
@@ -103,6 +117,13 @@ RULES = (
         OWN,
         CHAT,
         "A delta carries content, refusal, reasoning or a tool call, never two of them.",
+    ),
+    Rule(
+        "reasoning-names",
+        OWN,
+        CHAT,
+        "Every delta of a choice calls reasoning by the same names: `reasoning_content`, "
+        "`reasoning`, or both with the same value.",
     ),
     Rule(
         "calls-serial",

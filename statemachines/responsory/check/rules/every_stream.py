@@ -136,6 +136,13 @@ RULES = (
         "Ids are the API's prefixes with one common tail, and for items the output index.",
     ),
     Rule(
+        "obfuscation-key",
+        OWN,
+        EVERY_API,
+        "Obfuscation is on every event that can have it or on none: on each delta of text, "
+        "reasoning and function arguments; on each chunk that has a choice.",
+    ),
+    Rule(
         "no-empty-delta",
         OWN,
         EVERY_API,

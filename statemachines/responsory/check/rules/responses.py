@@ -160,7 +160,8 @@ RULES = (
         "done-exact",
         OWN,
         RESPONSES,
-        "What is done differs from what was streamed in its status alone.",
+        "What is done differs from what was streamed in its status alone, and in that the "
+        "encrypted content of reasoning is there.",
     ),
     Rule(
         "item-status",
@@ -174,7 +175,7 @@ RULES = (
         "ciphertext-stable",
         OWN,
         RESPONSES,
-        "Encrypted content is the same everywhere.",
+        "Encrypted content is the same wherever the item is shown once it is done.",
     ),
     Rule(
         "error-then-failed",
