@@ -54,7 +54,7 @@ class SteeredEngine:
             kv_pages=64,
             dtype="none",
             device="none",
-            capabilities=frozenset({"seed", "logprobs"}),
+            capabilities=frozenset({"seed", "logprobs", "grammar"}),
         )
 
     async def start(self) -> EngineInfo:

@@ -46,13 +46,13 @@ class Row:
     """How often it is asked; the last answer counts."""
 
 
-def refuses(code: str) -> Callable[[Hosted], None]:
-    """The engine refuses everything, with words of its own."""
+def refuses(
+    code: str, message: str = "/usr/lib/engine.py line 3, 0xdeadbeef"
+) -> Callable[[Hosted], None]:
+    """The engine refuses everything, in words of its own."""
 
     def set_refusal(host: Hosted) -> None:
-        host.engine.refusal = EngineError(
-            code=code, message="/usr/lib/engine.py line 3, 0xdeadbeef"
-        )
+        host.engine.refusal = EngineError(code=code, message=message)
 
     return set_refusal
 
@@ -148,6 +148,13 @@ ROWS = [
         param="messages",
         before=refuses("context_length_exceeded"),
         says="is longer than the model's context length",
+    ),
+    Row(
+        code="invalid_schema",
+        param="response_format.type",
+        body={"response_format": {"type": "json_object"}},
+        before=refuses("grammar_invalid", "No rule `x`."),
+        says="No rule `x`.",
     ),
     Row(
         code="invalid_function_call_output",

@@ -192,7 +192,8 @@ class Fanout:
         finish = frame.finish[row]
         if finish == Finish.ERROR:
             error = frame.error[row]
-            told = refusal(error, run.plan.prompt_param)
+            plan = run.plan
+            told = refusal(error, plan.prompt_param, plan.sampling.grammar_param())
             level = logging.ERROR if told.status == 500 else logging.INFO
             log.log(level, "engine on %s: %s: %s", run.plan.tail, error.code, error.message)
             self._end(run, told, EngineFailed())

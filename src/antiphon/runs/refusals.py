@@ -10,8 +10,13 @@ from antiphon.engines.port import EngineError
 from antiphon.errors import AntiphonError, EngineFailed, InvalidRequest, Unavailable
 
 
-def refusal(error: EngineError, prompt_param: str) -> AntiphonError:
-    """The HTTP error for a request that the engine refused before its first token."""
+def refusal(
+    error: EngineError, prompt_param: str, grammar_param: str | None = None
+) -> AntiphonError:
+    """The HTTP error for a request that the engine refused before its first token.
+
+    The params are the fields that brought the prompt and the form its answer is held to.
+    """
     match error.code:
         case "context_length_exceeded":
             return InvalidRequest(
@@ -20,7 +25,7 @@ def refusal(error: EngineError, prompt_param: str) -> AntiphonError:
                 param=prompt_param,
             )
         case "grammar_invalid":
-            return InvalidRequest(error.message, code="invalid_schema")
+            return InvalidRequest(error.message, code="invalid_schema", param=grammar_param)
         case "unsupported":
             return InvalidRequest(error.message, code="unsupported_parameter")
         case "engine_overloaded":
