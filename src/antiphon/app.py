@@ -39,7 +39,8 @@ from antiphon.engines.replay import ReplayEngine
 from antiphon.errors import StartupError
 from antiphon.greeting import greeting
 from antiphon.models.files import resolve
-from antiphon.prompting.prompter import ReplayPrompter, TextPrompter
+from antiphon.prompting.prompter import TextPrompter
+from antiphon.prompting.replay_prompter import ReplayPrompter
 from antiphon.runs.catalogue import Catalogue, ServedModel
 from antiphon.runs.fanout import Fanout
 from antiphon.transport.door import Door

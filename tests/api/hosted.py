@@ -14,7 +14,7 @@ from antiphon.api.service import Service
 from antiphon.app import make_app, make_service, running
 from antiphon.engines.frame_builder import FrameBuilder
 from antiphon.engines.port import EngineError, EngineInfo, EngineRequest, Finish, Gauges, StepFrame
-from antiphon.prompting.prompter import ReplayPrompter
+from antiphon.prompting.replay_prompter import ReplayPrompter
 from antiphon.runs.catalogue import ServedModel
 from antiphon.transport.listener import Listener, bind
 from antiphon.transport.worker import serve

@@ -15,7 +15,7 @@ from antiphon.app import make_app, make_service, running
 from antiphon.engines.pace import Pace
 from antiphon.engines.recording import load_recordings
 from antiphon.engines.replay import ReplayEngine
-from antiphon.prompting.prompter import ReplayPrompter
+from antiphon.prompting.replay_prompter import ReplayPrompter
 from antiphon.runs.catalogue import ServedModel
 from antiphon.transport.listener import bind
 from antiphon.transport.worker import serve

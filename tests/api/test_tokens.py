@@ -12,7 +12,7 @@ BYTES = "plain/unicode"
 OPAQUE = "plain/hello"
 
 
-async def post(bench: Bench, path: str, status: int = 200, **body: Any) -> Any:
+async def post(bench: Bench, path: str, status: int = 200, **body: object) -> Any:
     response = await bench.client.post(path, json=body)
     assert response.status_code == status
     return await response.get_json()
@@ -21,7 +21,11 @@ async def post(bench: Bench, path: str, status: int = 200, **body: Any) -> Any:
 @pytest.mark.wire("endpoint:POST /v1/responses/input_tokens")
 @pytest.mark.parametrize("model", [BYTES, OPAQUE])
 async def test_the_count_is_that_of_the_same_create(bench: Bench, model: str) -> None:
-    fields = {"model": model, "input": [{"role": "user", "content": "Hi"}], "instructions": "Be"}
+    fields: dict[str, Any] = {
+        "model": model,
+        "input": [{"role": "user", "content": "Hi"}],
+        "instructions": "Be",
+    }
     counted = await post(bench, "/v1/responses/input_tokens", **fields)
     created = await post(bench, "/v1/responses", **fields)
     assert counted == {

@@ -9,7 +9,8 @@ from hypothesis import strategies as st
 from tokenizers import processors
 
 from antiphon.errors import InvalidRequest
-from antiphon.prompting.prompter import ReplayPrompter, TextPrompter
+from antiphon.prompting.prompter import TextPrompter
+from antiphon.prompting.replay_prompter import ReplayPrompter
 from antiphon.prompting.template import ChatTemplate
 from antiphon.prompting.tokenizer import Tokenizer, load_tokenizer
 from prompting.vocabularies import CHATML, HOSTILE, write_folder

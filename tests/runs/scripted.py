@@ -9,7 +9,7 @@ from typing import Any, Literal
 
 from antiphon.engines.frame_builder import FrameBuilder
 from antiphon.engines.port import EngineInfo, EngineRequest, Gauges, StepFrame
-from antiphon.prompting.prompter import ReplayPrompter
+from antiphon.prompting.replay_prompter import ReplayPrompter
 from antiphon.runs.answers import Answer, chat_answer
 from antiphon.runs.catalogue import ServedModel
 from antiphon.runs.fanout import Fanout

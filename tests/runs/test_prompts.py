@@ -10,7 +10,7 @@ import attrs
 import pytest
 
 from antiphon.errors import InvalidRequest
-from antiphon.prompting.prompter import ReplayPrompter
+from antiphon.prompting.replay_prompter import ReplayPrompter
 from antiphon.requests.chat import parse_chat
 from antiphon.requests.completions import parse_completion
 from antiphon.requests.responses import parse_response

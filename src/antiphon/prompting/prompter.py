@@ -1,13 +1,13 @@
 """What a served model does with prompts: to token ids and back.
 
-``TextPrompter`` is for models with a vocabulary, ``ReplayPrompter`` for recordings.
+``TextPrompter`` is for models with a vocabulary; recordings have their own (``replay_prompter``).
 """
 
 from __future__ import annotations
 
 from array import array
 from collections.abc import Mapping, Sequence
-from typing import Any, Literal, Protocol
+from typing import Any, Protocol
 
 from antiphon.errors import InvalidRequest
 from antiphon.models.files import ModelFiles
@@ -187,100 +187,21 @@ class TextPrompter:
     encode = text
 
     def ids(self, tokens: Sequence[int]) -> array[int]:
-        return _checked(tokens, self._tokenizer.vocab_size)
+        return checked_ids(tokens, self._tokenizer.vocab_size)
 
     def decode(self, tokens: Sequence[int]) -> str:
-        return _text(self.ids(tokens), self._tokenizer.token_bytes)
+        return spelled(self.ids(tokens), self._tokenizer.token_bytes)
 
     def spell(self, tokens: Sequence[int]) -> list[str]:
-        return _texts(self.ids(tokens), self._tokenizer.token_bytes)
+        return spelled_apart(self.ids(tokens), self._tokenizer.token_bytes)
 
     def detokenizer(self, *, skip_special: bool = True) -> Detokenizer:
         hidden = self._tokenizer.special_ids if skip_special else frozenset[int]()
         return Detokenizer(self._tokenizer.token_bytes, hidden=hidden)
 
 
-_BYTES = tuple(bytes([byte]) for byte in range(256))
-
-
-class ReplayPrompter:
-    """Prompts of a recording: whatever is asked, the prompt is as long as the recorded one was.
-
-    ``tokenizer`` is the recording's: ids that are ``bytes``, or ``opaque`` ones whose text the
-    recording brings along.
-    """
-
-    def __init__(self, prompt_tokens: int, tokenizer: Literal["bytes", "opaque"]) -> None:
-        self._prompt_tokens = prompt_tokens
-        self._ids_are_bytes = tokenizer == "bytes"
-
-    @property
-    def longest_token(self) -> int:
-        return 2**32  # nothing is too long for a recording
-
-    @property
-    def takes_chats(self) -> bool:
-        return True
-
-    @property
-    def writes_prompts(self) -> bool:
-        return False
-
-    @property
-    def takes_tools(self) -> bool:
-        return True
-
-    @property
-    def takes_documents(self) -> bool:
-        return True
-
-    @property
-    def variables(self) -> frozenset[str]:
-        return frozenset()
-
-    def chat(self, *_conversation: Any, **_options: Any) -> array[int]:
-        return self._recorded()
-
-    def text(self, *_prompt: Any, **_options: Any) -> array[int]:
-        return self._recorded()
-
-    def encode(self, text: str, *, add_special_tokens: bool = True) -> array[int]:
-        del add_special_tokens  # there are none
-        if not self._ids_are_bytes:
-            raise InvalidRequest(
-                "The ids of this recording mean nothing: no text can be given in them.",
-                code="unsupported_parameter",
-                param="prompt",
-            )
-        return array("I", iter(text.encode()))
-
-    def ids(self, *_tokens: Any) -> array[int]:
-        return self._recorded()
-
-    def decode(self, tokens: Sequence[int]) -> str:
-        return _text(self._bytes(tokens), _BYTES)
-
-    def spell(self, tokens: Sequence[int]) -> list[str]:
-        return _texts(self._bytes(tokens), _BYTES)
-
-    def detokenizer(self, *, skip_special: bool = True) -> Detokenizer | None:
-        del skip_special  # a recording has no control tokens: what it shows, it shows
-        return Detokenizer(_BYTES) if self._ids_are_bytes else None
-
-    def _bytes(self, tokens: Sequence[int]) -> array[int]:
-        if not self._ids_are_bytes:
-            raise InvalidRequest(
-                "The ids of this recording have no text of their own.",
-                code="unsupported_parameter",
-                param="prompt",
-            )
-        return _checked(tokens, len(_BYTES))
-
-    def _recorded(self) -> array[int]:
-        return array("I", bytes(array("I").itemsize * self._prompt_tokens))
-
-
-def _checked(tokens: Sequence[int], vocab_size: int) -> array[int]:
+def checked_ids(tokens: Sequence[int], vocab_size: int) -> array[int]:
+    """The ids as a prompt. Raises ``InvalidRequest`` (``prompt``) for one that does not exist."""
     for token in tokens:
         if not 0 <= token < vocab_size:
             raise InvalidRequest(
@@ -289,9 +210,11 @@ def _checked(tokens: Sequence[int], vocab_size: int) -> array[int]:
     return array("I", iter(tokens))  # array("I", bytes) would read them as raw memory
 
 
-def _text(tokens: Sequence[int], table: Sequence[bytes]) -> str:
+def spelled(tokens: Sequence[int], table: Sequence[bytes]) -> str:
+    """The text of the ids together."""
     return b"".join(table[token] for token in tokens).decode("utf-8", "replace")
 
 
-def _texts(tokens: Sequence[int], table: Sequence[bytes]) -> list[str]:
+def spelled_apart(tokens: Sequence[int], table: Sequence[bytes]) -> list[str]:
+    """The text of each id."""
     return [table[token].decode("utf-8", "replace") for token in tokens]

@@ -20,7 +20,7 @@ from antiphon import app
 from antiphon.__main__ import main
 from antiphon.engines.port import EngineRequest
 from antiphon.engines.replay import ReplayEngine
-from antiphon.prompting.prompter import ReplayPrompter
+from antiphon.prompting.replay_prompter import ReplayPrompter
 
 
 class TurnPrompter(ReplayPrompter):
