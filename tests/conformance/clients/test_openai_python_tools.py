@@ -95,7 +95,8 @@ def test_chat_parses_arguments(scripted: openai.OpenAI) -> None:
     with scripted.chat.completions.stream(**options) as stream:
         streamed = stream.get_final_completion()
     for made in (unary, streamed):
-        (call,) = made.choices[0].message.tool_calls or ()
+        calls: Any = made.choices[0].message.tool_calls
+        (call,) = calls
         assert call.function.parsed_arguments == get_weather(city="Zürich")
 
 
