@@ -128,6 +128,7 @@ def get_weather(city: str) -> str:
     ("name", "cities", "answer"),
     [
         ("tools/weather", ["Zürich"], "It is 17 degrees in Zürich."),
+        ("tools/think-first", ["Zürich"], "It is 17 degrees in Zürich."),
         ("tools/two-calls", ["Oslo", "Rome"], "Oslo and Rome both have 17 degrees."),
     ],
 )

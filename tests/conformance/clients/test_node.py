@@ -86,6 +86,7 @@ def ai_sdk(request: pytest.FixtureRequest, protocol: str) -> dict[str, dict[str,
 
 SCRIPTED = {
     "tools/weather": (["Zürich"], "It is 17 degrees in Zürich."),
+    "tools/think-first": (["Zürich"], "It is 17 degrees in Zürich."),
     "tools/two-calls": (["Oslo", "Rome"], "Oslo and Rome both have 17 degrees."),
 }
 

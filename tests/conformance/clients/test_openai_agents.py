@@ -69,6 +69,7 @@ async def test_a_refusal(async_replay: openai.AsyncOpenAI, endpoint: str) -> Non
 
 SCRIPTS = {
     "tools/weather": (["Zürich"], "It is 17 degrees in Zürich."),
+    "tools/think-first": (["Zürich"], "It is 17 degrees in Zürich."),
     "tools/two-calls": (["Oslo", "Rome"], "Oslo and Rome both have 17 degrees."),
 }
 

@@ -136,6 +136,25 @@ def test_responses_with_two_calls(scripted: openai.OpenAI, streamed: bool) -> No
     assert second.output_text == "Oslo and Rome both have 17 degrees."
 
 
+@pytest.mark.parametrize("streamed", [False, True])
+def test_reasoning_goes_with_its_call(scripted: openai.OpenAI, streamed: bool) -> None:
+    """Sealed too, for clients that keep no text of it: each way back is taken."""
+    asked: Any = [{"role": "user", "content": "Hi"}]
+    options: Any = {"model": "tools/think-first", "include": ["reasoning.encrypted_content"]}
+    first = responses_call(scripted, streamed, input=asked, **options)
+    reasoning, call = first.output
+    assert (reasoning.type, call.type) == ("reasoning", "function_call")
+    assert reasoning.content[0].text == "The tool knows."
+    assert reasoning.encrypted_content
+    clear = reasoning.to_dict() | {"encrypted_content": None}
+    sealed = reasoning.to_dict() | {"content": []}
+    for sent in (reasoning.to_dict(), clear, sealed):
+        history = [*asked, sent, call.to_dict(), answered(call)]
+        second = responses_call(scripted, streamed, input=history, **options)
+        assert [item.type for item in second.output] == ["reasoning", "message"]
+        assert second.output_text == ANSWER
+
+
 def replayed(response: Any) -> list[Any]:
     return [item.to_dict() for item in response.output]
 

@@ -29,7 +29,7 @@ await program(async ({ address, provider, model, stream, tools, options }, fetch
     model: providers[provider](address, fetch)(model),
     prompt: "Hi",
     // Else it sends earlier items by their ids, and nothing is stored.
-    providerOptions: { openai: { store: false } },
+    providerOptions: { openai: { store: false, include: ["reasoning.encrypted_content"] } },
     ...(tools ? { tools: { get_weather: getWeather }, stopWhen: isStepCount(4) } : {}),
     ...options,
   };
