@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import itertools
-from typing import TYPE_CHECKING
+import math
+import time
+from typing import TYPE_CHECKING, Any
 
 import pytest
 from hypothesis import given
@@ -11,13 +13,13 @@ from hypothesis import strategies as st
 
 from responsory.commands import Refusal, Text
 from responsory.projections import CompletionsStream, completion_body
-from responsory.projections.offsets import Offsets
+from responsory.projections.offsets import AHEAD, Offsets
 from responsory.segments import Piece, Segmenter
 from responsory.testing import a_response, fold_completions
 from responsory.values import Logprob
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Callable, Sequence
 
     from responsory.testing.streams import Builder
 
@@ -58,6 +60,117 @@ def test_a_token_that_is_not_shown_has_no_extent() -> None:
 def test_text_without_entries_is_passed_over() -> None:
     made = a_response().text("Well, ").send(Text("the", (token("the"),))).text(" old")
     assert shown(made.send(Text(" cat", (token(" cat"),))).finish()) == [6, 13]
+
+
+def test_text_that_looks_like_the_next_token_is_passed_over_all_the_same() -> None:
+    made = a_response().text("the a ").send(Text("a", (token("a"),))).text(" b a ")
+    made.send(Text("a", (token("a"),))).text(" a").finish()
+    assert shown(made) == [6, 12]
+
+
+def test_the_rest_of_a_token_comes_without_entry() -> None:
+    """It was held for a stop string; what stands after it stands after all of it."""
+    made = a_response().send(Text("a", (token("aba"),))).text("b", "a")
+    assert shown(made.send(Text("a", (token("a"),))).finish()) == [0, 3]
+    made = a_response().send(Text("a", (token("abc"),))).text("b")
+    assert shown(made.send(Text("cb", (token("b"),))).finish()) == [0, 3]
+
+
+def test_a_token_that_was_cut_ends_where_the_text_goes_on_in_another_way() -> None:
+    made = a_response().send(Text("a", (token("abc"),))).text("b")
+    assert shown(made.send(Text("xx", (token("x"),))).finish()) == [0, 2]
+
+
+@pytest.mark.parametrize(
+    ("text", "entries", "expected"),
+    [
+        ("Hello a", (">Hello", " a"), [0, 5]),  # a marker took its start
+        ("Hello", (" Hello",), [0]),  # no space before the first word
+        ("aab", (">a", "a", "b"), [0, 1, 2]),
+        ("a", ("><a",), [0]),
+        ("He", (">Hello",), [0]),  # and a stop string its end
+        ("xyz a", (" a",), [3]),
+        ("xyz the", (" there",), [3]),
+        ("xyz", ("q", "z"), [0, 2]),
+        ("abc", ("b", "a", "c"), [1, 2, 2]),
+    ],
+)
+def test_tokens_that_do_not_spell_the_text(
+    text: str, entries: tuple[str, ...], expected: list[int]
+) -> None:
+    made = a_response().send(Text(text, tuple(map(token, entries)))).finish()
+    assert shown(made) == expected
+
+
+def test_what_a_marker_and_the_cut_left_of_a_token() -> None:
+    made = a_response().send(Text("He", (token(">Hello"),))).text("llo")
+    assert shown(made.send(Text("l", (token("l"),))).finish()) == [0, 5]
+
+
+def test_a_token_is_not_looked_for_far_away() -> None:
+    near, far = "x" * AHEAD + "a", "x" * (AHEAD + 1) + "a"
+    assert Offsets().take(near, [token("a")]) == [AHEAD]
+    assert Offsets().take(far, [token("a")]) == [0]
+    assert Offsets().take(near[:-1] + "th", [token("the")]) == [AHEAD]
+    long = "h" * AHEAD
+    assert Offsets().take("x" + long, [token(long + "e")]) == [1]
+    assert Offsets().take("x" + long + "h", [token(long + "he")]) == [2]
+    assert Offsets().take("x" + "y" * AHEAD + "th", [token("the")]) == [0]
+
+
+def test_an_echoed_prompt() -> None:
+    """A start token that is not shown, tokens inside a character, a prompt that repeats itself, and
+    the answer after it."""
+    start = Logprob("<s>", None, b"")
+    prompt: tuple[bytes | str, ...] = ("a", " a", b"\xf0\x9f", b"\x98\x80", " a")
+    made = a_response().send(Text("a a😀 a", (start, *map(token, prompt))))
+    made.tokens(token(" a"), token("!")).finish()
+    assert shown(made) == [0, 0, 1, 3, 3, 4, 6, 8]
+    body = completion_body([made.log], logprobs=True)["choices"][0]["logprobs"]
+    assert body["token_logprobs"][:2] == [None, -0.5]
+    assert body["top_logprobs"][:2] == [None, {"a": -0.5}]
+    assert body["tokens"][0] == "<s>"
+
+
+def steps(length: int, make: Callable[[int], tuple[str, Sequence[Logprob]]]) -> float:
+    """Seconds that ``length`` deltas take, the best of three."""
+    best = math.inf
+    for _ in range(3):
+        offsets, parts = Offsets(), [make(at) for at in range(length)]
+        start = time.perf_counter()
+        for text, entries in parts:
+            offsets.take(text, entries)
+        best = min(best, time.perf_counter() - start)
+    return best
+
+
+HIDDEN = token("<|x|>")
+
+
+@pytest.mark.parametrize(
+    "make",
+    [
+        lambda at: ("word ", (token("word "),)),
+        lambda at: ("word ", ()),
+        lambda at: ("aaaa", (token("aaaa"),) if at % 7 == 0 else ()),
+        lambda at: ("aaaa", (HIDDEN, token("aa"))),
+    ],
+    ids=["listed", "unlisted", "some", "hidden"],
+)
+def test_the_time_grows_with_the_text(make: Any) -> None:
+    """A delta costs the same however much came before it."""
+    steps(500, make)
+    assert steps(20_000, make) < 20 * steps(2_000, make)
+
+
+@pytest.mark.parametrize("hidden", [False, True])
+def test_one_long_delta_takes_time_that_grows_with_it(hidden: bool) -> None:
+    def delta(length: int) -> float:
+        entries = [HIDDEN if hidden else token("aa")] * length
+        return steps(1, lambda _: ("aa" * length, entries))
+
+    delta(500)
+    assert delta(20_000) < 20 * delta(2_000)
 
 
 def test_a_refusal_is_text_without_entries() -> None:
@@ -149,3 +262,25 @@ def test_entries_that_spell_nothing_stay_inside_the_text(
         for start in offsets.take(more, [token(data) for data in entries]):
             assert last <= start <= len(text)
             last = start
+
+
+@given(st.lists(st.tuples(st.text("ab ", max_size=4), st.booleans()), max_size=8), st.data())
+def test_some_tokens_with_entries(pieces: list[tuple[str, bool]], data: st.DataObject) -> None:
+    """Each token in a delta of its own or cut in two, some with entries and some without: the
+    places are exact, streamed and in the body, compacted or not."""
+    made, at, expected = a_response(), 0, []
+    for text, listed in pieces:
+        cut = data.draw(st.integers(1, max(1, len(text))))
+        if text:
+            made.send(Text(text[:cut], (token(text),) if listed else ()))
+            made.send(Text(text[cut:]))
+            expected += [at] * listed
+        at += len(text)
+    made.finish()
+    found = completion_body([made.log], logprobs=True)["choices"][0]["logprobs"]["text_offset"]
+    assert found == expected
+    assert completion_body([made.log.compact()], logprobs=True) == completion_body(
+        [made.log], logprobs=True
+    )
+    if expected:
+        assert shown(made) == expected

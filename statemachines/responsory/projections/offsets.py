@@ -79,7 +79,8 @@ class Offsets:
         found = text.find(spelled, at, at + AHEAD + len(spelled))
         if found >= 0:
             return found, found + len(spelled)
-        for start in range(max(at, len(text) - min(len(spelled), AHEAD)), len(text)):
+        first = max(at, len(text) - min(len(spelled) - 1, AHEAD))
+        for start in range(first, min(len(text), at + AHEAD + 1)):
             if spelled.startswith(text[start:]):
                 return self._off_the_end(spelled, text, start)
         self._decoder.reset()
