@@ -10,6 +10,7 @@ CELLS = "cells"
 MACHINE = (
     "test_life.py",
     "test_moves.py",
+    "test_tokens.py",
     "test_table.py",
     "test_misuse.py",
     "test_errors.py",
@@ -34,6 +35,7 @@ TESTS: Mapping[str, Sequence[str]] = {
     "moves": MACHINE,
     "extended": MACHINE,
     "response": MACHINE,
+    "payloads": MACHINE,
     "ids": ("test_frames.py", "test_chunks.py", "test_life.py"),
     "values": (
         "test_checks.py",
@@ -45,6 +47,7 @@ TESTS: Mapping[str, Sequence[str]] = {
     "errors": ("test_errors.py", "test_misuse.py", "test_table.py", "test_log.py"),
     "grammar": REPLAY,
     "compaction": ("test_restore.py", *REPLAY),
+    "cuts": ("test_offsets.py", "test_old_logs.py", "test_restore.py"),
     "log": ("test_self_description.py", *STORED),
     "header": ("test_header.py",),
     "lines": STORED,

@@ -149,31 +149,6 @@ def test_ids_without_text_are_told_to_who_asked(command: Command) -> None:
     assert len(CompletionsStream(logprobs=True).feed(0, made.log[:])) == 2
 
 
-def test_a_count_without_ids_and_text_is_nothing() -> None:
-    machine = a_response().machine
-    for command in (Text("", (), None, told(output=3)), Reasoning("", told(output=3))):
-        assert machine.receive(command) == []
-    assert machine.receive(Refusal("", told(output=3))) == []
-    machine.receive(CallOpened("function", "f"))
-    assert machine.receive(CallInput("", told(output=3))) == []
-
-
-@pytest.mark.parametrize("tokens", [(1,), [1], 5, {"ids": ()}])
-def test_what_tokens_of_a_command_cannot_be(tokens: Any) -> None:
-    machine = a_response().send(CallOpened("function", "f")).machine
-    before = machine.view()
-    for command in (
-        Text("a", (), None, tokens), Refusal("a", tokens), Reasoning("a", tokens),
-        CallInput("a", tokens),
-    ):  # fmt: skip
-        with pytest.raises(ValueError, match=r"^tokens must be a Tokens, not "):
-            machine.receive(command)
-    assert machine.view() == before
-    machine = a_response().text("a").machine
-    with pytest.raises(ValueError, match=r"^tokens must be a Tokens, not "):
-        machine.receive(Text("b", (), None, tokens))
-
-
 @pytest.mark.parametrize("stream", [ChatStream, CompletionsStream])
 def test_the_ids_of_the_prompt_are_in_the_echo(stream: Any) -> None:
     lacking: list[dict[str, JSON]] = [{"model": "m"}, {"model": "m", "prompt_token_ids": 5}]
