@@ -6,6 +6,8 @@ import logging
 from collections.abc import AsyncIterator, Iterator
 from pathlib import Path
 
+import anyio
+import anyio.lowlevel
 import pytest
 
 from antiphon.app import make_app, make_service, running
@@ -16,6 +18,8 @@ from api.conftest import Bench, benches
 from engines.torch.tiny_models import Shape, hf_config, random_weights, write_hf
 from fuzz.size import BODIES, SEED
 from prompting import vocabularies
+from transport.hosting import GUARD_S
+from wire.told import Told, told
 
 TINY = "tiny"
 
@@ -39,6 +43,7 @@ async def replayed() -> AsyncIterator[Bench]:
     """The recordings of the repository."""
     async for each in benches():
         yield each
+        await nothing_runs(each)
 
 
 @pytest.fixture(scope="module")
@@ -46,6 +51,7 @@ async def strict() -> AsyncIterator[Bench]:
     """The same, and unknown fields are refused."""
     async for each in benches(strict=True):
         yield each
+        await nothing_runs(each)
 
 
 @pytest.fixture(scope="module")
@@ -61,4 +67,20 @@ async def tiny(tmp_path_factory: pytest.TempPathFactory) -> AsyncIterator[Bench]
     model = ServedModel(id=TINY, created=1, prompter=TextPrompter.load(files), info=info)
     service = make_service(engine, [model])
     async with running(service):
-        yield Bench(service, make_app(service).test_client())
+        bench = Bench(service, make_app(service).test_client())
+        yield bench
+        await nothing_runs(bench)
+
+
+@pytest.fixture(scope="module")
+async def told_all(tmp_path_factory: pytest.TempPathFactory) -> AsyncIterator[Told]:
+    """A model with a template, tools, reasoning and an engine that can do all that is asked."""
+    async for each in told(tmp_path_factory.mktemp("told")):
+        yield each
+
+
+async def nothing_runs(bench: Bench) -> None:
+    """Whatever was sent, no run is left behind."""
+    with anyio.fail_after(GUARD_S):
+        while bench.service.fanout.running:
+            await anyio.lowlevel.checkpoint()

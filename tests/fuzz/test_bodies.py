@@ -9,7 +9,6 @@ from collections.abc import Callable
 from typing import Any
 
 import anyio
-import pytest
 from hypothesis import HealthCheck, Phase, given, seed, settings
 
 from api.conftest import Bench
@@ -17,11 +16,16 @@ from fuzz.answers import Answer, check
 from fuzz.bodies import REPLAYED, Body, bodies
 from fuzz.conftest import TINY
 from fuzz.size import BODIES, SEED
+from wire.told import Told
 
 PATIENCE_S = 60
 """For one answer: it means that a request hangs, on a machine however busy."""
 CHAT, COMPLETIONS, RESPONSES = "/v1/chat/completions", "/v1/completions", "/v1/responses"
 COUNT, ENCODE, DECODE = "/v1/responses/input_tokens", "/tokenize", "/detokenize"
+SAYS = (
+    '<think>Which é?</think>Both.<tool_call>\n{"name": "add", "arguments": {"a": 1}}\n</tool_call>'
+    '<tool_call>\n{"name": "f"}\n</tool_call> after <tool_cal'
+)
 FAIL = (b"/error", b"/no-finish")
 
 
@@ -42,7 +46,7 @@ def tries(percent: int, path: str, *models: str) -> Callable[[Any], Any]:
     return decorate
 
 
-async def send(bench: Bench, path: str, body: bytes) -> None:
+async def send(bench: Bench | Told, path: str, body: bytes) -> None:
     """Post the body, and check what comes back."""
     with anyio.fail_after(PATIENCE_S):
         response = await bench.client.post(
@@ -59,17 +63,17 @@ def fails(body: bytes) -> bool:
     return any(word in body for word in FAIL)
 
 
-@tries(24, CHAT, *REPLAYED)
+@tries(20, CHAT, *REPLAYED)
 async def test_chat(replayed: Bench, body: Body) -> None:
     await send(replayed, CHAT, body.data)
 
 
-@tries(24, RESPONSES, *REPLAYED)
+@tries(20, RESPONSES, *REPLAYED)
 async def test_responses(replayed: Bench, body: Body) -> None:
     await send(replayed, RESPONSES, body.data)
 
 
-@tries(20, COMPLETIONS, *REPLAYED)
+@tries(16, COMPLETIONS, *REPLAYED)
 async def test_completions(replayed: Bench, body: Body) -> None:
     await send(replayed, COMPLETIONS, body.data)
 
@@ -79,12 +83,12 @@ async def test_input_tokens(replayed: Bench, body: Body) -> None:
     await send(replayed, COUNT, body.data)
 
 
-@tries(4, ENCODE, *REPLAYED)
+@tries(3, ENCODE, "plain/unicode", "plain/hello")
 async def test_tokenize(replayed: Bench, body: Body) -> None:
     await send(replayed, ENCODE, body.data)
 
 
-@tries(3, DECODE, *REPLAYED)
+@tries(3, DECODE, "plain/unicode", "plain/hello")
 async def test_detokenize(replayed: Bench, body: Body) -> None:
     await send(replayed, DECODE, body.data)
 
@@ -109,7 +113,29 @@ async def test_completions_with_a_model(tiny: Bench, body: Body) -> None:
     await send(tiny, COMPLETIONS, body.data)
 
 
-@pytest.mark.parametrize("path", [ENCODE, DECODE])
 @tries(3, ENCODE, TINY)
-async def test_tokens_of_a_model(tiny: Bench, path: str, body: Body) -> None:
-    await send(tiny, path, body.data)
+async def test_tokenize_with_a_model(tiny: Bench, body: Body) -> None:
+    await send(tiny, ENCODE, body.data)
+
+
+@tries(2, DECODE, TINY)
+async def test_detokenize_with_a_model(tiny: Bench, body: Body) -> None:
+    await send(tiny, DECODE, body.data)
+
+
+@tries(6, CHAT, "m")
+async def test_chat_with_tools(told_all: Told, body: Body) -> None:
+    told_all.say(SAYS)
+    await send(told_all, CHAT, body.data)
+
+
+@tries(6, RESPONSES, "m")
+async def test_responses_with_tools(told_all: Told, body: Body) -> None:
+    told_all.say(SAYS)
+    await send(told_all, RESPONSES, body.data)
+
+
+@tries(3, COMPLETIONS, "m")
+async def test_completions_of_a_model_that_can_do_all(told_all: Told, body: Body) -> None:
+    told_all.say(SAYS)
+    await send(told_all, COMPLETIONS, body.data)

@@ -130,6 +130,10 @@ class Told:
         self.client = client
         self.prompter = prompter
 
+    def say(self, text: str) -> None:
+        """What the model says from now on."""
+        self.engine.says = self.prompter.text(text, add_special_tokens=False).tolist()
+
     async def post(
         self,
         endpoint: str,
@@ -144,7 +148,7 @@ class Told:
         self.engine.requests.clear()
         self.engine.aborted.clear()
         self.engine.grouped, self.engine.fails = grouped, fails
-        self.engine.says = self.prompter.text(says, add_special_tokens=False).tolist()
+        self.say(says)
         body = {k: v for k, v in {**BODIES[endpoint], **fields}.items() if v is not None}
         response = await self.client.post(PATHS[endpoint], json=body)
         data = await response.get_data(as_text=True)
