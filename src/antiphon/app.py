@@ -270,7 +270,9 @@ def recorded_models(
         ServedModel(
             id=name,
             created=created,
-            prompter=ReplayPrompter(recording.prompt_tokens, recording.tokenizer),
+            prompter=ReplayPrompter(
+                recording.prompt_tokens, recording.tokenizer, turns=recording.turns
+            ),
             info=info,
             format=_format(recording, recording.family),
             format_of_calls=_calls_alone(recording),

@@ -63,8 +63,14 @@ class Recording(Header):
         first = self.choices[0]
         return bool(first.steps) and first.finish is Finish.STOP
 
-    def choice(self, index: int) -> RecordedChoice:
-        """Choice ``index``; beyond the recorded ones they are played again from the first."""
+    def choice(self, index: int, turn: int = 0) -> RecordedChoice:
+        """What is played for choice ``index`` of a request.
+
+        Beyond the recorded ones they are played again from the first. Of a recording of turns every
+        choice is that ``turn``, the last one if there are no more.
+        """
+        if self.turns:
+            return self.choices[min(turn, len(self.choices) - 1)]
         return self.choices[index % len(self.choices)]
 
 

@@ -2,7 +2,7 @@
 
 ::
 
-    {"format": 1, "source", "model", "family", "tokenizer", "prompt_tokens", "note"}
+    {"format": 1, "source", "model", "family", "tokenizer", "prompt_tokens", "turns", "note"}
     [ms, choice, [ids], text, logprobs]        one engine step of one choice
     ["hold"]                                   the engine waits here until the request is aborted
     ["finish", choice, reason, detail?]        how the choice ended
@@ -41,13 +41,15 @@ MAX_CHOICES = 1024
 @attrs.frozen(kw_only=True)
 class Header:
     """The first line. ``tokenizer`` says what the ids are: ``opaque`` (they mean nothing and the
-    step's text counts) or ``bytes`` (each id is one byte of UTF-8 and the text is null)."""
+    step's text counts) or ``bytes`` (each id is one byte of UTF-8 and the text is null).
+    ``turns``: the choices are not alternatives but what is said turn after turn."""
 
     source: str
     model: str
     family: str = "plain"
     tokenizer: Literal["opaque", "bytes"]
     prompt_tokens: int
+    turns: bool = False
     note: str = ""
 
 
@@ -94,9 +96,14 @@ def parse_header(line: str) -> Header:
     for name, default in known.items():
         if name not in fields and default is attrs.NOTHING:
             raise ValueError(f"the header lacks {name!r}")
-        if name != "prompt_tokens" and not isinstance(fields.get(name, ""), str):
+        if name not in ("prompt_tokens", "turns") and not isinstance(fields.get(name, ""), str):
             raise ValueError(f"{name} must be a string")
     _integer(fields["prompt_tokens"], "prompt_tokens", PAD_ID)
+    turns = fields.get("turns", False)
+    if not isinstance(turns, bool):
+        raise ValueError("turns must be true or false")
+    if turns and not fields["prompt_tokens"]:
+        raise ValueError("a recording of turns has a prompt, for it tells the turn")
     for name, allowed in (("source", SOURCES), ("tokenizer", TOKENIZERS)):
         if fields[name] not in allowed:
             raise ValueError(f"{name} must be {' or '.join(sorted(allowed))}")

@@ -137,9 +137,11 @@ class ReplaySchedule:
         return self._latest_call[1]
 
     def _playback(self, request: EngineRequest, now_ns: int) -> Playback:
+        recording = self._recordings[request.model]
+        turn = request.prompt[0] if recording.turns else 0
         return Playback(
             key=request.key,
-            choice=self._recordings[request.model].choice(request.choice),
+            choice=recording.choice(request.choice, turn),
             pace=self._pace,
             start_ns=now_ns,
             max_tokens=min(request.max_tokens, CONTEXT_LENGTH - len(request.prompt)),

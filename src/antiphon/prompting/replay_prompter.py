@@ -9,6 +9,7 @@ from typing import Any, Literal
 from antiphon.errors import InvalidRequest
 from antiphon.prompting.detokenizer import Detokenizer
 from antiphon.prompting.prompter import checked_ids, spelled, spelled_apart
+from antiphon.prompting.template import Message
 
 _BYTES = tuple(bytes([byte]) for byte in range(256))
 
@@ -17,11 +18,15 @@ class ReplayPrompter:
     """Prompts of a recording: whatever is asked, the prompt is as long as the recorded one was.
 
     ``tokenizer`` is the recording's: ids that are ``bytes``, or ``opaque`` ones whose text the
-    recording brings along.
+    recording brings along. Of a recording of ``turns`` the prompt's first id is the number of the
+    turn: how often the conversation's assistant has spoken.
     """
 
-    def __init__(self, prompt_tokens: int, tokenizer: Literal["bytes", "opaque"]) -> None:
+    def __init__(
+        self, prompt_tokens: int, tokenizer: Literal["bytes", "opaque"], *, turns: bool = False
+    ) -> None:
         self._prompt_tokens = prompt_tokens
+        self._turns = turns
         self._ids_are_bytes = tokenizer == "bytes"
 
     @property
@@ -48,8 +53,11 @@ class ReplayPrompter:
     def variables(self) -> frozenset[str]:
         return frozenset()
 
-    def chat(self, *_conversation: Any, **_options: Any) -> array[int]:
-        return self._recorded()
+    def chat(self, messages: Sequence[Message], **_options: Any) -> array[int]:
+        prompt = self._recorded()
+        if self._turns:
+            prompt[0] = sum(message["role"] == "assistant" for message in messages)
+        return prompt
 
     def text(self, *_prompt: Any, **_options: Any) -> array[int]:
         return self._recorded()

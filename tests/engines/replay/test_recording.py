@@ -180,6 +180,8 @@ BAD_HEADERS: dict[str, tuple[dict[str, Any], str]] = {
     "unknown field": ({"speed": 1}, "unknown header field 'speed'"),
     "tokenizer": ({"tokenizer": "bpe"}, "tokenizer must be bytes or opaque"),
     "source": ({"source": "found"}, "source must be handmade or recorded"),
+    "turns": ({"turns": 1}, "turns must be"),
+    "turns that no prompt tells": ({"turns": True, "prompt_tokens": 0}, "a recording of turns"),
     "prompt_tokens": ({"prompt_tokens": -1}, "prompt_tokens must be"),
     "model": ({"model": 1}, "model must be a string"),
     "family": ({"family": None}, "family must be a string"),
