@@ -112,6 +112,7 @@ def test_eight_answers_at_once_are_the_same_as_one(model_server: Server) -> None
     assert anyio.run(all_at_once) == [ANSWER] * 8
 
 
+@pytest.mark.wire("param:chat.seed")
 def test_the_same_seed_gives_the_same_answer(model_server: Server) -> None:
     with httpx.Client(base_url=model_server.url, timeout=60) as client:
         extra = {"temperature": 1.5, "seed": 7, "max_tokens": 12}
@@ -122,6 +123,7 @@ def test_the_same_seed_gives_the_same_answer(model_server: Server) -> None:
         assert len(answers) == 1
 
 
+@pytest.mark.wire("S11")
 def test_logprobs_spell_the_answer(model_server: Server) -> None:
     with httpx.Client(base_url=model_server.url, timeout=60) as client:
         extra = {"logprobs": True, "top_logprobs": 2}

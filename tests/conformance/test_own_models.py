@@ -73,6 +73,7 @@ def test_ids_outside_the_vocabulary(
     assert response.json()["error"]["param"] == param
 
 
+@pytest.mark.wire("param:completions.allowed_token_ids", "param:completions.stop")
 def test_what_a_request_may_forbid_and_allow(client: httpx.Client) -> None:
     extra = {"prompt": "x", "max_tokens": 3, "ignore_eos": True, "logprobs": 0}
     allowed = ask(client, "/v1/completions", allowed_token_ids=[9], **extra).json()

@@ -163,20 +163,29 @@ async def test_the_version(app: Told) -> None:
     assert await get(app, "/version") == {"version": __version__}
 
 
-@pytest.mark.wire("endpoint:GET /metrics")
+@pytest.mark.wire("endpoint:GET /metrics", "P19")
 async def test_metrics(app: Told) -> None:
-    async def counted(line: str) -> float:
+    """What one answer adds, one that fails and one with a field that has no effect."""
+
+    async def values() -> dict[str, float]:
         response = await app.client.get("/metrics")
         assert response.headers["content-type"].startswith("text/plain")
-        text = str(await response.get_data(as_text=True))
-        assert "running" in text
-        assert "waiting" in text
-        values = [row.rpartition(" ")[2] for row in text.splitlines() if row.startswith(line)]
-        return sum(map(float, values))
+        lines = str(await response.get_data(as_text=True)).splitlines()
+        pairs = [line.rpartition(" ") for line in lines if not line.startswith("#")]
+        return {name: float(value) for name, _, value in pairs}
 
-    before = await counted("antiphon_")
-    await app.post("chat")
-    assert await counted("antiphon_") > before
+    before = await values()
+    await app.post("chat", zork=1)
+    await app.post("responses", stream=True, fails=True)
+    after = await values()
+    assert (after["antiphon_requests_running"], after["antiphon_requests_waiting"]) == (0, 0)
+    for name, more in (
+        ('antiphon_failed_responses_total{code="server_error"}', 1),
+        ('antiphon_ignored_fields_total{endpoint="/v1/chat/completions"}', 1),
+        ('antiphon_requests_total{endpoint="/v1/chat/completions",status="200"}', 1),
+        ("antiphon_generation_tokens_total", 2 * len(app.engine.says)),
+    ):
+        assert after[name] - before.get(name, 0) == more
 
 
 @pytest.mark.wire(

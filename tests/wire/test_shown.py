@@ -219,6 +219,26 @@ async def test_the_prompt_is_echoed_as_text(app: Told) -> None:
     assert text("completions", await app.post("completions", says=" there")) == " there"
 
 
+@pytest.mark.wire("param:completions.echo", "param:completions.logprobs", "S4")
+async def test_an_echoed_prompt_has_logprobs_too(app: Told) -> None:
+    """Nothing stands before the first token of a prompt, so it has none. Offsets go on."""
+    ids = app.prompter.text("hello", add_special_tokens=False).tolist()
+    for grouped in (1, 100):
+        body = await app.post(
+            "completions", says=" there", prompt=ids, echo=True, logprobs=1, grouped=grouped
+        )
+        logprobs = body["choices"][0]["logprobs"]
+        assert "".join(logprobs["tokens"]) == body["choices"][0]["text"] == "hello there"
+        assert len(logprobs["tokens"]) == len(ids) + len(app.engine.says)
+        assert logprobs["token_logprobs"] == (
+            [None] + [-1.0] * (len(ids) - 1) + [-0.5] * len(app.engine.says)
+        )
+        assert [top is None for top in logprobs["top_logprobs"]].count(True) == 1
+        assert logprobs["top_logprobs"][0] is None
+        ends = [sum(map(len, logprobs["tokens"][:count])) for count in range(len(ids) + 9)]
+        assert logprobs["text_offset"] == ends[: len(logprobs["tokens"])]
+
+
 @pytest.mark.wire("param:completions.max_tokens", "param:completions.echo")
 async def test_a_prompt_alone_can_be_asked_for(app: Told) -> None:
     body = await app.post("completions", prompt="hello", echo=True, max_tokens=0)

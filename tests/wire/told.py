@@ -7,6 +7,7 @@ reads in the engine's prompt what reached the model.
 from __future__ import annotations
 
 import json
+from array import array
 from collections.abc import AsyncIterator, Sequence
 from pathlib import Path
 from typing import Any
@@ -24,6 +25,7 @@ from antiphon.engines.port import (
     EngineRequest,
     Finish,
     Gauges,
+    PromptLogprobs,
     StepFrame,
 )
 from antiphon.prompting.prompter import TextPrompter
@@ -89,7 +91,7 @@ class TellingEngine:
 
     def submit(self, request: EngineRequest) -> None:
         self.requests.append(request)
-        self._row(request, cached=0)
+        self._row(request, cached=0, **self._prompt_row(request))
         said = self.says[: request.max_tokens]
         for start in range(0, len(said), self.grouped):
             self._row(request, said[start : start + self.grouped])
@@ -98,6 +100,18 @@ class TellingEngine:
         else:
             cut = len(said) < len(self.says)
             self._row(request, finish=Finish.LENGTH if cut else Finish.STOP)
+
+    def _prompt_row(self, request: EngineRequest) -> dict[str, Any]:
+        if request.prompt_logprobs is None:
+            return {}
+        after, most = request.prompt[1:], min(request.prompt_logprobs, 1)
+        logprobs = PromptLogprobs(
+            logprob=array("f", [-1.0] * len(after)),
+            top_n=most,
+            top_id=after[: len(after) * most],
+            top_lp=array("f", [-1.0] * len(after) * most),
+        )
+        return {"prompt_lp": logprobs}
 
     def _row(self, request: EngineRequest, tokens: Sequence[int] = (), **row: Any) -> None:
         self._step += 1
