@@ -10,12 +10,14 @@ from responsory.projections.bodies import chat_body, completion_body, response_b
 from responsory.projections.chat import ChatStream
 from responsory.projections.choices import error_body
 from responsory.projections.completions import CompletionsStream
+from responsory.projections.reasoning import ReasoningField
 from responsory.projections.responses import ResponsesStream
 from responsory.projections.tail import resume, tail
 
 __all__ = [
     "ChatStream",
     "CompletionsStream",
+    "ReasoningField",
     "ResponsesStream",
     "chat_body",
     "completion_body",
