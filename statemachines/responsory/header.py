@@ -3,16 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
+from typing import TYPE_CHECKING, Any
 
-from responsory import events as ev
 from responsory.errors import LogError, shown
 from responsory.upcasts import CURRENT, FIRST, TOLD, Version
 from responsory.values import JSON, Logprob
 
-DELTAS = (ev.TextDelta, ev.RefusalDelta, ev.ReasoningDelta, ev.InputDelta)
-SUMS = (
-    ev.TextDone, ev.RefusalDone, ev.ReasoningDone, ev.InputDone, ev.Completed, ev.Incomplete
-)  # fmt: skip
+if TYPE_CHECKING:
+    from responsory.events import Event
+
 KEYS = frozenset({"format", "machine", "compacted"})
 
 
@@ -21,23 +20,19 @@ def to_header(*, compacted: bool, version: Version = CURRENT) -> JSON:
     return {"format": version.format, "machine": version.machine, "compacted": compacted}
 
 
-def version_of(events: Iterable[ev.Event]) -> Version:
+def version_of(events: Iterable[Event]) -> Version:
     """The first version that can tell these events. A log is written as that version, so a release
     that is older than what the log does not hold still reads it."""
     return TOLD if any(map(_is_told, events)) else FIRST
 
 
-def _is_told(event: ev.Event) -> bool:
+def _is_told(event: Any) -> bool:
     """Whether the event has what came with the second version."""
-    if isinstance(event, DELTAS) and event.tokens is not None:
+    if getattr(event, "tokens", None) is not None:
         return True
-    if isinstance(event, SUMS) and event.ids:
+    if getattr(event, "ids", ()) or getattr(event, "cuts", ()):
         return True
-    if isinstance(event, ev.TextDone) and event.cuts:
-        return True
-    if isinstance(event, ev.TextDelta | ev.TextDone):
-        return any(map(_entry_is_told, event.logprobs))
-    return False
+    return any(map(_entry_is_told, getattr(event, "logprobs", ())))
 
 
 def _entry_is_told(entry: Logprob) -> bool:
