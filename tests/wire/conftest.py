@@ -19,5 +19,13 @@ async def app(tmp_path_factory: pytest.TempPathFactory) -> AsyncIterator[Told]:
 @pytest.fixture(scope="module")
 async def free(tmp_path_factory: pytest.TempPathFactory) -> AsyncIterator[Told]:
     """Its engine cannot be held to a grammar."""
-    async for each in told(tmp_path_factory.mktemp("free"), without="grammar"):
+    lacks = frozenset({"grammar", "forced_calls"})
+    async for each in told(tmp_path_factory.mktemp("free"), without=lacks):
+        yield each
+
+
+@pytest.fixture(scope="module")
+async def formal(tmp_path_factory: pytest.TempPathFactory) -> AsyncIterator[Told]:
+    """Its engine can be held to a grammar, and to no call."""
+    async for each in told(tmp_path_factory.mktemp("formal"), without=frozenset({"forced_calls"})):
         yield each

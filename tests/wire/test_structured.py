@@ -38,11 +38,11 @@ CONSTRAINTS = [
     *outputs("json", SPELLED, "json_schema", SPELLED),
     *outputs("regex", "[a-z]+", "regex", "[a-z]+"),
     *outputs("choice", ["yes", "né"], "choice", '["yes","né"]'),
-    *outputs("grammar", 'root ::= "a"', "lark", 'root ::= "a"'),
+    *outputs("grammar", 'root ::= "a"', "gbnf", 'root ::= "a"'),
     *outputs("json_object", True, "json_object", ""),
     *constraint("regex", {"regex": "a|b"}, "regex", "a|b", "regex"),
     *constraint("json_schema", {"json_schema": SPELLED}, "json_schema", SPELLED, "json_schema"),
-    *constraint("ebnf", {"ebnf": 'root ::= "a"'}, "lark", 'root ::= "a"', "ebnf"),
+    *constraint("ebnf", {"ebnf": 'root ::= "a"'}, "gbnf", 'root ::= "a"', "ebnf"),
     *constraint(
         "response_format.json_object", {"response_format": {"type": "json_object"}},
         "json_object", "", "response_format.type", *CHUNKED,
@@ -128,9 +128,23 @@ CHOICES = [
     ],
 )
 async def test_a_forced_call_needs_an_engine_that_can_be_held_to_it(
-    free: Told, chat: Any, responses: Any
+    free: Told, formal: Told, chat: Any, responses: Any
 ) -> None:
     nested = {"tools": [NESTED], "tool_choice": chat}
     flat = {"tools": [TOOL], "tool_choice": responses}
-    assert await free.refused("chat", **nested) == ("tool_choice", "unsupported_value")
-    assert await free.refused("responses", **flat) == ("tool_choice", "unsupported_value")
+    for app in (free, formal):
+        assert await app.refused("chat", **nested) == ("tool_choice", "unsupported_value")
+        assert await app.refused("responses", **flat) == ("tool_choice", "unsupported_value")
+
+
+async def test_arguments_are_held_to_a_schema_by_an_engine_that_can(formal: Told) -> None:
+    strict = {"strict": True, "parameters": {"type": "object"}}
+    nested = {"type": "function", "function": {"name": "g", **strict}}
+    assert await formal.refused("chat", tools=[NESTED, nested]) == (
+        "tools[1].function.strict",
+        "unsupported_value",
+    )
+    assert await formal.refused("responses", tools=[{**TOOL, **strict}]) == (
+        "tools[0].strict",
+        "unsupported_value",
+    )

@@ -191,10 +191,10 @@ async def told(
     *,
     form: str = "think+hermes",
     template: str = TEMPLATE,
-    without: str | None = None,
+    without: frozenset[str] = frozenset(),
     **settings: Any,
 ) -> AsyncIterator[Told]:
-    """``form``: the family of the model. ``without``: a capability that the engine lacks."""
+    """``form``: the family of the model. ``without``: capabilities that the engine lacks."""
     vocabulary = vocabularies.train_byte_level(vocabularies.smollm_split())
     vocabulary.post_processor = processors.TemplateProcessing(
         single=f"{BOS} $A", special_tokens=[(BOS, vocabulary.token_to_id(BOS))]
@@ -211,7 +211,7 @@ async def told(
         kv_pages=64,
         dtype="none",
         device="none",
-        capabilities=CAPABILITIES - {without},
+        capabilities=CAPABILITIES - without,
     )
     engine = TellingEngine(info)
     prompter = Prompter.load(files)

@@ -43,6 +43,9 @@ class Capability:
     LOGPROBS = "logprobs"
     PROMPT_LOGPROBS = "prompt_logprobs"
     GRAMMAR = "grammar"
+    """The text of an answer can be held to a ``GrammarSpec``."""
+    FORCED_CALLS = "forced_calls"
+    """Calls can be forced, limited to some tools, and held to the schemas of their tools."""
     LOGIT_BIAS = "logit_bias"
     MIN_TOKENS = "min_tokens"
     MIN_P = "min_p"
@@ -79,8 +82,10 @@ class EngineInfo:
 class GrammarSpec:
     """What the output must match."""
 
-    kind: Literal["json_schema", "json_object", "regex", "choice", "lark"]
+    kind: Literal["json_schema", "json_object", "regex", "choice", "gbnf"]
     text: str
+    """A JSON Schema, nothing (any JSON object), a regular expression, a JSON array of the strings
+    to choose from, or a grammar in the dialect of GBNF."""
 
 
 @attrs.define(kw_only=True)

@@ -34,6 +34,7 @@ CAPABILITIES = frozenset(
         Capability.SEED,
         Capability.LOGPROBS,
         Capability.GRAMMAR,
+        Capability.FORCED_CALLS,
         Capability.LOGIT_BIAS,
         Capability.MIN_TOKENS,
         Capability.MIN_P,

@@ -71,17 +71,24 @@ class Sampling:
         if self.priority:
             yield Capability.PRIORITY, "priority"
 
+    def held(self) -> Iterator[tuple[str, str]]:
+        """The same for what holds an answer to a form while it is drawn."""
+        if self.constraint is not None:
+            yield Capability.GRAMMAR, self.constraint.param
+        if self.forced_calls is not None:
+            yield Capability.FORCED_CALLS, self.forced_calls
+
     @property
     def grammar(self) -> GrammarSpec | None:
         """The constraint as engines take it."""
         if self.constraint is None:
             return None
         kind = self.constraint.kind
-        return GrammarSpec(kind="lark" if kind == "grammar" else kind, text=self.constraint.text)
+        return GrammarSpec(kind="gbnf" if kind == "grammar" else kind, text=self.constraint.text)
 
     def grammar_param(self) -> str | None:
-        """The parameter that needs the answer to be constrained while it is drawn."""
-        return self.forced_calls if self.constraint is None else self.constraint.param
+        """The parameter that the constraint came from."""
+        return None if self.constraint is None else self.constraint.param
 
 
 @attrs.define(kw_only=True)
@@ -175,10 +182,11 @@ class RunPlan:
                     code="unsupported_parameter",
                     param=param,
                 )
-        held = self.sampling.grammar_param()
-        if held is not None and Capability.GRAMMAR not in capabilities:
-            raise InvalidRequest(
-                f"`{held}`: the model `{self.model.id}` cannot be held to a form on this server.",
-                code="unsupported_value",
-                param=held,
-            )
+        for capability, param in self.sampling.held():
+            if capability not in capabilities:
+                raise InvalidRequest(
+                    f"`{param}`: the model `{self.model.id}` cannot be held to a form on this "
+                    "server.",
+                    code="unsupported_value",
+                    param=param,
+                )
