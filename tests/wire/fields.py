@@ -22,7 +22,7 @@ CLASSES: Mapping[str, tuple[type[Body], ...]] = {
     "tokenize": (EncodePrompt, EncodeChat),
     "detokenize": (Decode,),
 }
-REFUSED: Mapping[str, Mapping[str, str]] = {
+REFUSALS: Mapping[str, Mapping[str, str]] = {
     "chat": CHAT,
     "completions": COMPLETIONS,
     "responses": RESPONSES,

@@ -8,10 +8,11 @@ from pathlib import Path
 
 import attrs
 
-from wire.fields import CLASSES, REFUSED, without_effect
+from wire.fields import CLASSES
 
 CONTRACT = Path(__file__).with_name("contract.toml")
 LATER = ("later:", "never:")
+REFUSED, IGNORED = "refused by name", "ignored, and told so"
 GROUPS: Mapping[str, tuple[str, ...]] = {
     "all": ("chat", "completions", "responses"),
     "chunked": ("chat", "completions"),
@@ -46,17 +47,23 @@ def load(path: Path = CONTRACT) -> dict[str, Row]:
             for name, says in table.items()
             for endpoint in GROUPS[group]
         ]
-    for endpoint, table in REFUSED.items():
-        rows += [Row(f"param:{endpoint}.{name}", "refused") for name in table]
-    for endpoint in CLASSES:
-        rows += [
-            Row(f"param:{endpoint}.{name}", "ignored, and told so")
-            for name in sorted(without_effect(endpoint))
-        ]
+    for kind, says in (("refused", REFUSED), ("ignored", IGNORED)):
+        for group, names in data[kind].items():
+            rows += [Row(f"param:{each}.{name}", says) for name in names for each in GROUPS[group]]
     by_id: dict[str, Row] = {}
     for row in rows:
         by_id.setdefault(row.id, row)
     return by_id
+
+
+def names_of(rows: Mapping[str, Row], endpoint: str, says: str) -> list[str]:
+    """The parameters of an endpoint of which this is said."""
+    prefix = f"param:{endpoint}."
+    return [
+        row.id.removeprefix(prefix)
+        for row in rows.values()
+        if row.id.startswith(prefix) and row.says == says
+    ]
 
 
 def named(name: str, rows: Mapping[str, Row]) -> list[str]:

@@ -10,11 +10,11 @@ from pathlib import Path
 
 import pytest
 
-from wire.fields import CLASSES, parameters
+from wire.fields import CLASSES, REFUSALS, parameters, without_effect
 from wire.literals import names_in
 from wire.page import page
 from wire.plugin import elsewhere, filled, of_whole_suite
-from wire.rows import Row, held, load, named
+from wire.rows import IGNORED, REFUSED, Row, held, load, named, names_of
 
 ROOT = Path(__file__).parents[2]
 DOCUMENT = ROOT / "docs" / "wire-coverage.md"
@@ -67,14 +67,21 @@ def test_the_document_is_fresh(
 
 @pytest.mark.parametrize("endpoint", CLASSES)
 def test_every_field_of_a_request_is_a_row(endpoint: str) -> None:
+    prefix = f"param:{endpoint}."
     listed = {
-        row.id.removeprefix(f"param:{endpoint}.")
+        row.id.removeprefix(prefix)
         for row in ROWS.values()
-        if row.id.startswith(f"param:{endpoint}.") and not row.says.startswith(("refused", "ignor"))
+        if row.id.startswith(prefix) and row.says not in (REFUSED, IGNORED)
     }
-    fields = parameters(endpoint)
-    assert sorted(listed - fields) == []
-    assert sorted(f"{name}" for name in fields if f"param:{endpoint}.{name}" not in ROWS) == []
+    # A field may be one that its class knows in order to refuse it.
+    fields = parameters(endpoint) - set(names_of(ROWS, endpoint, REFUSED))
+    assert sorted(fields ^ listed) == []
+
+
+@pytest.mark.parametrize("endpoint", REFUSALS)
+def test_every_name_that_is_refused_or_ignored_is_a_row(endpoint: str) -> None:
+    assert sorted(names_of(ROWS, endpoint, REFUSED)) == sorted(REFUSALS[endpoint])
+    assert sorted(names_of(ROWS, endpoint, IGNORED)) == sorted(without_effect(endpoint))
 
 
 def test_a_star_names_every_endpoint_that_has_the_parameter() -> None:

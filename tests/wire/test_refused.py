@@ -6,16 +6,19 @@ from typing import Any
 
 import pytest
 
-from wire.fields import REFUSED, without_effect
+from wire.rows import IGNORED, REFUSED, load, names_of
 from wire.told import Told
+
+ENDPOINTS = ("chat", "completions", "responses")
+ROWS = load()
 
 
 @pytest.mark.parametrize(
     ("endpoint", "name"),
     [
         pytest.param(endpoint, name, marks=pytest.mark.wire(f"param:{endpoint}.{name}", "S18"))
-        for endpoint, names in REFUSED.items()
-        for name in names
+        for endpoint in ENDPOINTS
+        for name in names_of(ROWS, endpoint, REFUSED)
     ],
 )
 async def test_a_name_that_is_not_offered(app: Told, endpoint: str, name: str) -> None:
@@ -31,8 +34,8 @@ async def test_a_name_that_is_not_offered(app: Told, endpoint: str, name: str) -
     ("endpoint", "name"),
     [
         pytest.param(endpoint, name, marks=pytest.mark.wire(f"param:{endpoint}.{name}"))
-        for endpoint in ("chat", "completions", "responses")
-        for name in sorted(without_effect(endpoint))
+        for endpoint in ENDPOINTS
+        for name in names_of(ROWS, endpoint, IGNORED)
     ],
 )
 async def test_a_name_without_effect_is_told(app: Told, endpoint: str, name: str) -> None:
@@ -49,7 +52,6 @@ ONE_VALUE = [
     ("completions", "include_reasoning", True, "unsupported_value"),
     ("chat", "echo", False, "unsupported_value"),
     ("responses", "background", False, "unsupported_value"),
-    ("responses", "return_token_ids", None, "unsupported_parameter"),
 ]
 
 
@@ -64,7 +66,7 @@ ONE_VALUE = [
     ],
 )  # fmt: skip
 async def test_one_value_alone(
-    app: Told, endpoint: str, name: str, offered: bool | None, code: str
+    app: Told, endpoint: str, name: str, offered: bool, code: str
 ) -> None:
     for each in ("chat", "completions", "responses") if endpoint == "*" else (endpoint,):
         fields: dict[str, Any] = {name: offered}
