@@ -15,6 +15,11 @@ from antiphon.runs.plan import RunPlan
 from antiphon.runs.subscribers import Subscription
 from antiphon.transport.quart_host import EventStreamResponse
 
+MAX_NAME = 64
+"""Characters of a field's path that a header repeats."""
+MAX_NAMED = 20
+"""Fields that a header names."""
+
 
 async def answer(service: Service, plan: RunPlan, ignored: Sequence[str]) -> Response:
     """Run the plan. The head is sent once the engine took the request, never before.
@@ -38,12 +43,6 @@ async def answer(service: Service, plan: RunPlan, ignored: Sequence[str]) -> Res
         raise
     headers["openai-processing-ms"] = str((time.perf_counter_ns() - started) // 1_000_000)
     return json_response(plan.answer.body(run.logs), headers=headers)
-
-
-MAX_NAME = 64
-"""Characters of a field's path that a header repeats."""
-MAX_NAMED = 20
-"""Fields that a header names."""
 
 
 def ignored_header(names: Sequence[str]) -> dict[str, str]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 import secrets
 from collections.abc import Callable
 from typing import TypeVar
@@ -18,6 +19,8 @@ from antiphon.runs.asked import forced_calls
 from antiphon.runs.catalogue import ServedModel
 from antiphon.runs.plan import Sampling
 
+log = logging.getLogger(__name__)
+
 T = TypeVar("T")
 
 
@@ -25,6 +28,8 @@ def id_tail(service: Service, request: GenerationRequest) -> str:
     """T of this request: the header wins over the body, and a live T is not used twice."""
     if not g.tail_given and (tail := tail_of(request.request_id or request.rid)):
         g.tail = g.request_id = tail
+    if request.user is not None:
+        log.debug("%s is for the user %r", g.tail, request.user)
     return unique(g.tail, service.fanout.has_tail, lambda: secrets.token_hex(4))
 
 

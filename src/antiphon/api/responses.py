@@ -31,7 +31,6 @@ def blueprint(service: Service) -> Blueprint:
     @routes.post("/v1/responses")
     async def create() -> Response:
         request, ignored, model, prompt = await _prompted()
-        ignored += unused_settings(model, request)
         seal = envelope.seal if request.wants_envelope else None
         plan = RunPlan(
             tail=id_tail(service, request),
@@ -71,7 +70,7 @@ def blueprint(service: Service) -> Blueprint:
         if isinstance(request.input, list):
             open_reasoning(request.input, envelope.unseal)
         prompt = await in_thread(service, lambda: response_prompt(model, request), "input")
-        return request, ignored, model, prompt
+        return request, [*ignored, *unused_settings(model, request)], model, prompt
 
     @routes.post("/v1/responses/compact")
     async def not_offered() -> Response:

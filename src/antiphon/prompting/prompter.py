@@ -132,7 +132,7 @@ class TextPrompter:
 
     @property
     def takes_tools(self) -> bool:
-        # No format of calls is recognised in a model's output yet.
+        # It is not known yet which family's format of calls a loaded model writes.
         return False
 
     @property

@@ -14,6 +14,7 @@ from responsory import EventLog
 from responsory.events import Event
 from responsory.projections import ChatStream, CompletionsStream, ResponsesStream
 from responsory.projections.bodies import chat_body, completion_body, response_body
+from responsory.projections.padding import Draw
 from responsory.projections.reasoning import ReasoningField
 from responsory.projections.responses import Profile
 
@@ -83,10 +84,6 @@ def _frame(body: dict[str, Any]) -> bytes:
     return f"data: {data}\n\n".encode()
 
 
-Padding = Callable[[int], str]
-"""So many random characters."""
-
-
 def completions_answer(
     *,
     stream: bool,
@@ -97,7 +94,7 @@ def completions_answer(
     logprobs: bool = False,
     token_ids: bool = False,
     tokens_as_ids: bool = False,
-    obfuscation: Padding | None = None,
+    obfuscation: Draw | None = None,
 ) -> Answer:
     """A text completion of ``choices`` choices, ``per_prompt`` of each prompt.
 
@@ -133,7 +130,7 @@ def chat_answer(
     token_ids: bool = False,
     tokens_as_ids: bool = False,
     reasoning_field: ReasoningField = "reasoning_content",
-    obfuscation: Padding | None = None,
+    obfuscation: Draw | None = None,
 ) -> Answer:
     """A chat completion of ``choices`` choices."""
     projection = ChatStream(
@@ -163,7 +160,7 @@ def responses_answer(
     stream: bool,
     profile: Profile = "openai",
     tokens_as_ids: bool = False,
-    obfuscation: Padding | None = None,
+    obfuscation: Draw | None = None,
     seal: Callable[[str], str] | None = None,
 ) -> Answer:
     """A Responses resource, or the stream that ends in one; ``seal`` makes the envelopes of its

@@ -10,8 +10,8 @@ from antiphon.requests.chat import ChatRequest
 from antiphon.requests.generation import ChunkedRequest, GenerationRequest
 from antiphon.requests.responses import ResponseRequest
 from antiphon.requests.tools import ChatTool, FunctionTool
-from antiphon.runs.answers import Padding
 from antiphon.runs.catalogue import ServedModel
+from responsory.projections.padding import Draw
 from responsory.segments import Spec
 
 
@@ -84,11 +84,11 @@ class ShownTokens(TypedDict):
     continuous_usage: list[int] | None
     token_ids: bool
     tokens_as_ids: bool
-    obfuscation: Padding | None
+    obfuscation: Draw | None
 
 
 def shown_tokens(
-    request: ChunkedRequest, prompts: Sequence[array[int]], *, logprobs: bool, pad: Padding
+    request: ChunkedRequest, prompts: Sequence[array[int]], *, logprobs: bool, pad: Draw
 ) -> ShownTokens:
     """What chat and completions tell alike; ``pad`` makes the padding of deltas."""
     counted = request.wants_running_usage

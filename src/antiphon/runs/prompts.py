@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from array import array
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 from antiphon.errors import InvalidRequest
@@ -23,6 +23,10 @@ from antiphon.requests.responses import ResponseRequest
 from antiphon.requests.tokenize import EncodeChat, EncodePrompt
 from antiphon.runs.catalogue import ServedModel
 from antiphon.runs.plan import EchoedPrompt
+
+TOO_LONG = "context_length_exceeded"
+MOST_SHRINKING = 3
+"""Characters that normalisation may make one of (three Hangul letters a syllable: NFC)."""
 
 
 def completion_prompts(model: ServedModel, request: CompletionRequest) -> list[array[int]]:
@@ -179,11 +183,6 @@ def unused_settings(model: ServedModel, request: ChatRequest | ResponseRequest) 
     return unused
 
 
-TOO_LONG = "context_length_exceeded"
-MOST_SHRINKING = 3
-"""Characters that normalisation may make one of (three Hangul letters a syllable: NFC)."""
-
-
 def _check_size(model: ServedModel, characters: int, param: str) -> None:
     """Refuse without tokenising what cannot fit the context however it is tokenised."""
     context = model.info.context_length
@@ -204,10 +203,25 @@ def _variables(request: ChatRequest | ResponseRequest) -> dict[str, Any]:
 
 
 def _render(
-    model: ServedModel, messages: Sequence[Message], param: str, **options: Any
+    model: ServedModel,
+    messages: Sequence[Message],
+    param: str,
+    *,
+    add_generation_prompt: bool = True,
+    continue_final: bool = False,
+    add_special_tokens: bool,
+    tools: Sequence[Mapping[str, Any]] | None,
+    extra: Mapping[str, Any],
 ) -> array[int]:
     _check_size(model, sum(len(message["content"]) for message in messages), param)
     try:
-        return model.prompter.chat(messages, **options)
+        return model.prompter.chat(
+            messages,
+            add_generation_prompt=add_generation_prompt,
+            continue_final=continue_final,
+            add_special_tokens=add_special_tokens,
+            tools=tools,
+            extra=extra,
+        )
     except InvalidRequest as refusal:
         raise InvalidRequest(refusal.message, code=refusal.code, param=param) from None
