@@ -21,8 +21,8 @@ def to_header(*, compacted: bool, version: Version = CURRENT) -> JSON:
 
 
 def version_of(events: Iterable[Event]) -> Version:
-    """The first version that can tell these events. A log is written as that version, so a release
-    that is older than what the log does not hold still reads it."""
+    """The first version that can tell these events. A log is written as that version, so that
+    releases which know no later one can read it."""
     return TOLD if any(map(_is_told, events)) else FIRST
 
 

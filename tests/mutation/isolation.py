@@ -31,6 +31,7 @@ verdict, because the tests could not be run or the mutant is no Python."""
 
 OPTIONS: Final = (
     "-x", "-q", "-c", os.devnull, "--import-mode=importlib", "--noconftest", "-W", "error",
+    "-W", "ignore::pytest.PytestUnknownMarkWarning",
     "-p", "no:cacheprovider", "--assert=plain", "-p", "no:unraisableexception",
     "-p", "no:threadexception", "-p", "no:doctest", "-p", "no:logging", "-p", "no:faulthandler",
 )  # fmt: skip

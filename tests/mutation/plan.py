@@ -47,7 +47,7 @@ TESTS: Mapping[str, Sequence[str]] = {
     "errors": ("test_errors.py", "test_misuse.py", "test_table.py", "test_log.py"),
     "grammar": REPLAY,
     "compaction": ("test_restore.py", *REPLAY),
-    "cuts": ("test_offsets.py", "test_old_logs.py", "test_restore.py"),
+    "cuts": ("test_offsets.py", "test_restore.py"),
     "log": ("test_self_description.py", *STORED),
     "header": ("test_header.py",),
     "lines": STORED,

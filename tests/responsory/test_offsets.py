@@ -3,9 +3,7 @@
 from __future__ import annotations
 
 import itertools
-import math
-import time
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import pytest
 from hypothesis import given
@@ -19,7 +17,7 @@ from responsory.testing import a_response, fold_completions
 from responsory.values import Logprob
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Sequence
+    from collections.abc import Sequence
 
     from responsory.testing.streams import Builder
 
@@ -130,48 +128,6 @@ def test_an_echoed_prompt() -> None:
     assert body["token_logprobs"][:2] == [None, -0.5]
     assert body["top_logprobs"][:2] == [None, {"a": -0.5}]
     assert body["tokens"][0] == "<s>"
-
-
-def steps(length: int, make: Callable[[int], tuple[str, Sequence[Logprob]]]) -> float:
-    """Seconds of the processor that ``length`` deltas take, the best of three."""
-    best = math.inf
-    for _ in range(3):
-        offsets, parts = Offsets(), [make(at) for at in range(length)]
-        start = time.process_time()
-        for text, entries in parts:
-            offsets.take(text, entries)
-        best = min(best, time.process_time() - start)
-    return best
-
-
-HIDDEN = token("<|x|>")
-
-
-@pytest.mark.parametrize(
-    "make",
-    [
-        lambda at: ("word ", (token("word "),)),
-        lambda at: ("word ", ()),
-        lambda at: ("aaaa", (token("aaaa"),) if at % 7 == 0 else ()),
-        lambda at: ("aaaa", (HIDDEN, token("aa"))),
-    ],
-    ids=["listed", "unlisted", "some", "hidden"],
-)
-def test_the_time_grows_with_the_text(make: Any) -> None:
-    """A delta costs the same however much came before it: fifty times as many would take 2,500
-    times as long if it did not."""
-    steps(500, make)
-    assert steps(50_000, make) < 300 * steps(1_000, make)
-
-
-@pytest.mark.parametrize("hidden", [False, True])
-def test_one_long_delta_takes_time_that_grows_with_it(hidden: bool) -> None:
-    def delta(length: int) -> float:
-        entries = [HIDDEN if hidden else token("aa")] * length
-        return steps(1, lambda _: ("aa" * length, entries))
-
-    delta(500)
-    assert delta(50_000) < 300 * delta(1_000)
 
 
 def test_a_refusal_is_text_without_entries() -> None:
