@@ -319,11 +319,14 @@ def test_an_opener_before_any_text_alone() -> None:
 
 def test_names_of_families() -> None:
     assert family("think") is FORMATS["think"]
-    assert family("hermes") is FORMATS["hermes"]
+    assert family("hermes") == FORMATS["hermes"]
     assert family("think+hermes") is family("think+hermes")
     assert family("plain+hermes") == FORMATS["hermes"]
     assert family("hermes").without_calls.modes["answer"] == PLAIN.modes["answer"]
     assert family("think").without_calls is family("think")
+    assert family("think+hermes", reasoning=False) == family("hermes", reasoning=False)
+    assert family("hermes", reasoning=False) == FORMATS["hermes"]
+    assert family("think", reasoning=False) is PLAIN
     for name in ("", "nope", "think+nope", "hermes+think", "think+think", "+hermes", "think+"):
         with pytest.raises(KeyError, match=r"there are gemma4_thought, hermes, .* with \+hermes"):
             family(name)

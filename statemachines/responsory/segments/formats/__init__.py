@@ -6,7 +6,7 @@ from collections.abc import Callable, Mapping
 from functools import cache
 
 from responsory.segments.formats.envelope import JsonEnvelope
-from responsory.segments.formats.hermes import HERMES, hermes_calls
+from responsory.segments.formats.hermes import hermes_calls
 from responsory.segments.formats.plain import PLAIN
 from responsory.segments.formats.spec import (
     Call,
@@ -40,31 +40,35 @@ REASONING: Mapping[str, Spec] = {
 CALLS: Mapping[str, Callable[[Spec], Spec]] = {"hermes": hermes_calls}
 """How calls are marked: what adds them to a spec, by the name of the family."""
 
-FORMATS: Mapping[str, Spec] = {**REASONING, "hermes": HERMES}
+FORMATS: Mapping[str, Spec] = {
+    **REASONING,
+    **{name: with_such_calls(PLAIN) for name, with_such_calls in CALLS.items()},
+}
 """The specs by the name of the family."""
 
 
 @cache
-def family(name: str) -> Spec:
+def family(name: str, *, reasoning: bool = True) -> Spec:
     """The spec of a family, or of a reasoning family and a call family: ``think+hermes``.
 
-    Raises KeyError with the known names.
+    ``reasoning`` False: the same where reasoning is text like any other. Raises KeyError with the
+    known names.
     """
-    spec = FORMATS.get(name)
-    if spec is not None:
-        return spec
-    reasoning, _, calls = name.partition("+")
-    if reasoning not in REASONING or calls not in CALLS:
+    thinks, joined, calls = name.partition("+")
+    if not joined and thinks in CALLS:
+        thinks, calls = "plain", thinks
+    if thinks not in REASONING or (joined and calls not in CALLS):
         known = ", ".join(sorted(FORMATS))
-        joined = ", ".join(f"+{call}" for call in sorted(CALLS))
-        raise KeyError(f"no family {name!r}; there are {known}, and one of reasoning with {joined}")
-    return CALLS[calls](REASONING[reasoning])
+        pairs = ", ".join(f"+{call}" for call in sorted(CALLS))
+        raise KeyError(f"no family {name!r}; there are {known}, and one of reasoning with {pairs}")
+    if not calls:
+        return REASONING[thinks] if reasoning else PLAIN
+    return CALLS[calls](REASONING[thinks] if reasoning else PLAIN)
 
 
 __all__ = [
     "FORMATS",
     "GEMMA4_THOUGHT",
-    "HERMES",
     "KIMI_VL",
     "MISTRAL_THINK",
     "PLAIN",

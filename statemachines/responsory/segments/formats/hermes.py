@@ -10,13 +10,9 @@ As the model writes it::
 from __future__ import annotations
 
 from responsory.segments.formats.envelope import JsonEnvelope
-from responsory.segments.formats.plain import PLAIN
 from responsory.segments.formats.spec import Spec, with_calls
 
 
 def hermes_calls(spec: Spec) -> Spec:
     """``spec`` with such calls."""
     return with_calls(spec, "<tool_call>", JsonEnvelope("</tool_call>"))
-
-
-HERMES = hermes_calls(PLAIN)
