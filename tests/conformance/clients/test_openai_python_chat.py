@@ -76,6 +76,33 @@ def test_chat_reasoning(replay: openai.OpenAI) -> None:
     assert "".join(delta.content or "" for delta in deltas) == "Good day!"
 
 
+def test_chat_of_all_that_can_be_asked_for(replay: openai.OpenAI) -> None:
+    """What other servers add on request does not disturb the helper."""
+    extra = {"return_token_ids": True, "return_tokens_as_token_ids": True}
+    usage: Any = {
+        "include_usage": True,
+        "continuous_usage_stats": True,
+        "include_obfuscation": True,
+    }
+    with replay.chat.completions.stream(
+        model="plain/logprobs",
+        messages=ASK,
+        logprobs=True,
+        stream_options=usage,
+        extra_body=extra,
+    ) as stream:
+        chunks: list[Any] = [event.chunk for event in stream if event.type == "chunk"]
+        final = stream.get_final_completion()
+    shown = [chunk for chunk in chunks if chunk.choices]
+    assert all(chunk.usage.prompt_tokens for chunk in shown)
+    ids = [each for chunk in shown for each in getattr(chunk.choices[0], "token_ids", None) or ()]
+    assert final.usage is not None
+    assert len(ids) == final.usage.completion_tokens
+    assert final.choices[0].logprobs is not None
+    tokens = [entry.token for entry in final.choices[0].logprobs.content or ()]
+    assert tokens == [f"token_id:{each}" for each in ids]
+
+
 async def test_chat_async(async_replay: openai.AsyncOpenAI, wire: Wire) -> None:
     create = async_replay.chat.completions.create
     unary = await create(model="plain/unicode", messages=ASK)

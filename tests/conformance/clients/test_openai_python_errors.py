@@ -91,6 +91,37 @@ def test_a_key(wire: Wire) -> None:
         assert chat(client.with_options(api_key="secret")).choices[0].message.content
 
 
+def test_too_many_requests(wire: Wire) -> None:
+    with (
+        serving(*REPLAY, str(FIXTURES), "--rate-limit", "1") as server,
+        sync_openai(server, wire) as client,
+    ):
+        once = client.with_options(max_retries=0)
+        assert chat(once).choices[0].message.content
+        with pytest.raises(openai.RateLimitError) as refused:
+            chat(once)
+    assert refused.value.type == "rate_limit_error"
+    assert refused.value.request_id
+    # The SDK waits that long, and no longer, when it is left to try again.
+    assert 1 <= int(refused.value.response.headers["retry-after"]) <= 60
+
+
+def test_an_answer_that_takes_too_long(wire: Wire) -> None:
+    with (
+        serving(*REPLAY, str(FIXTURES), "--request-timeout", "0.1") as server,
+        sync_openai(server, wire) as client,
+    ):
+        once = client.with_options(max_retries=0)
+        for ask in (chat, respond):
+            with pytest.raises(openai.InternalServerError) as late:
+                ask(once, model="plain/hold")
+            assert (late.value.status_code, late.value.code) == (504, "timeout")
+            with pytest.raises(openai.APIError) as cut:
+                list(ask(once, model="plain/hold", stream=True))
+            assert cut.value.code == "server_error"  # a response knows no other
+    assert len(wire.requests) == 4
+
+
 async def test_async(async_replay: openai.AsyncOpenAI, wire: Wire) -> None:
     with pytest.raises(openai.BadRequestError):
         await async_replay.responses.create(model="plain/hello", input="Hi", temperature=3)

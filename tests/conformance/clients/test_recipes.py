@@ -7,13 +7,13 @@ import os
 import re
 import subprocess
 import sys
+import tomllib
 from pathlib import Path
 
 import pytest
 
 from conformance.conftest import Server
 from conformance.npm import packages
-from conformance.sdk.optional import conformance_package
 
 MODULES = packages()
 ROOT = Path(__file__).parents[3]
@@ -67,7 +67,7 @@ def test_codex(scripted_server: Server, tmp_path: Path) -> None:
 
 def test_what_a_recipe_installs_is_what_is_tested() -> None:
     pinned = json.loads((ROOT / "tests/conformance/node/package.json").read_text())["dependencies"]
-    groups = conformance_package("tomllib").loads((ROOT / "pyproject.toml").read_text())
+    groups = tomllib.loads((ROOT / "pyproject.toml").read_text())
     tested = {
         name.split("==")[0] for name in groups["dependency-groups"]["conformance"] if "==" in name
     }
