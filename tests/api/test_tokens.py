@@ -105,7 +105,7 @@ async def test_what_has_no_vocabulary_is_not_tokenized(bench: Bench) -> None:
 
 async def test_an_id_that_does_not_exist_has_no_text(bench: Bench) -> None:
     refusal = await post(bench, "/detokenize", 400, model=BYTES, tokens=[65, 256])
-    assert (refusal["error"]["param"], refusal["error"]["code"]) == ("tokens", "invalid_value")
+    assert (refusal["error"]["param"], refusal["error"]["code"]) == ("tokens[1]", "invalid_value")
 
 
 async def test_ignored_fields_are_named_here_too(bench: Bench) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from typing import Any
 
 import pytest
@@ -21,6 +22,15 @@ def of_response(*items: dict[str, Any], **fields: Any) -> list[Message]:
 
 def call(arguments: str) -> dict[str, Any]:
     return {"id": "c1", "type": "function", "function": {"name": "f", "arguments": arguments}}
+
+
+@pytest.mark.parametrize("depth", [2, 199, 200, 201, 490, 990, 100_000])
+def test_arguments_of_any_depth_are_shown(depth: int) -> None:
+    """Beyond the depth of a body they are text: templates recurse through what they are given."""
+    arguments = '{"a":' * (depth - 1) + "{}" + "}" * (depth - 1)
+    (message,) = of_chat({"role": "assistant", "tool_calls": [call(arguments)]})
+    shown = message["tool_calls"][0]["function"]["arguments"]
+    assert shown == (arguments if depth > 200 else json.loads(arguments))
 
 
 def test_a_tool_turn_is_the_same_through_chat_and_responses() -> None:
@@ -79,7 +89,10 @@ def test_reasoning_belongs_to_what_follows_it() -> None:
     assert "reasoning_content" not in history[0]
 
 
-@pytest.mark.parametrize("arguments", ["not json", "[1]", "1", "[" * 100_000])
+@pytest.mark.parametrize(
+    "arguments",
+    ["", "not json", "[1]", "1", "{", '{"a": NaN}', '{"a": "\\ud800"}', "[" * 100_000],
+)
 def test_arguments_that_are_no_object_stay_text(arguments: str) -> None:
     (message,) = of_chat({"role": "assistant", "tool_calls": [call(arguments)]})
     assert message["tool_calls"][0]["function"]["arguments"] == arguments

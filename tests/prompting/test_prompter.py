@@ -164,7 +164,7 @@ def test_a_prompt_of_ids(prompter: TextPrompter, tokenizer: Tokenizer) -> None:
     for wrong in (-1, last + 1, 2**40):
         with pytest.raises(InvalidRequest, match=f"no token {wrong}: ids run") as refusal:
             prompter.ids([0, wrong])
-        assert refusal.value.param == "prompt"
+        assert refusal.value.param == "prompt[1]"
         with pytest.raises(InvalidRequest):
             prompter.decode([wrong])
 

@@ -158,3 +158,19 @@ def test_a_stop_string_is_not_looked_for_in_the_prompt() -> None:
     stage.step(lambda frame: frame.row(key, b" or not to be"))
     choice = body(run)["choices"][0]
     assert (choice["text"], choice["stop_reason"]) == ("To be or not to ", "be")
+
+
+def test_logprobs_that_never_came_cost_no_prompt() -> None:
+    stage = Stage()
+    run = stage.open(
+        answer(logprobs=True),
+        prompts=ids(PROMPT),
+        echoed=[EchoedPrompt(text="To be")],
+        sampling=Sampling(seed=0, logprobs=0, prompt_logprobs=0),
+    )
+    stage.accept(run)
+    key = run.choices[0].key
+    stage.step(lambda frame: frame.row(key, b"!", logprobs=[-0.5], finish=Finish.STOP))
+    choice = body(run)["choices"][0]
+    assert choice["text"] == "To be!"
+    assert choice["logprobs"]["text_offset"] == [5]

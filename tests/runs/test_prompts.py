@@ -10,6 +10,7 @@ import attrs
 import pytest
 
 from antiphon.errors import InvalidRequest
+from antiphon.prompting.prompter import checked_ids
 from antiphon.prompting.replay_prompter import ReplayPrompter
 from antiphon.requests.chat import parse_chat
 from antiphon.requests.completions import parse_completion
@@ -59,6 +60,13 @@ class WordPrompter(ReplayPrompter):
 
     def ids(self, tokens: Sequence[int]) -> array[int]:
         return array("I", tokens)
+
+
+class StrictPrompter(WordPrompter):
+    """Knows bytes alone."""
+
+    def ids(self, tokens: Sequence[int]) -> array[int]:
+        return checked_ids(tokens, 256)
 
 
 def served(prompter: WordPrompter, context: int = 100) -> ServedModel:
@@ -191,6 +199,23 @@ def test_what_the_template_does_not_read_is_named() -> None:
         "chat_template_kwargs.tone",
         "reasoning_effort",
     ]
+
+
+@pytest.mark.parametrize(
+    ("prompt", "param"),
+    [
+        ("", "prompt"),
+        (["a", ""], "prompt[1]"),
+        ([9, 300], "prompt[1]"),
+        ([[9], [300]], "prompt[1][0]"),
+    ],
+)
+def test_a_prompt_that_is_wrong_is_named_by_its_place(prompt: Any, param: str) -> None:
+    model = attrs.evolve(Stage().model, prompter=StrictPrompter())
+    request = parse_completion({"model": "m", "prompt": prompt, "add_special_tokens": False})
+    with pytest.raises(InvalidRequest) as caught:
+        completion_prompts(model, request)
+    assert (caught.value.param, caught.value.code) == (param, "invalid_value")
 
 
 def test_an_echo_is_the_prompt_as_it_was_sent() -> None:

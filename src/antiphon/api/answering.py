@@ -55,4 +55,4 @@ def ignored_header(names: Sequence[str]) -> dict[str, str]:
 
 def _safe(name: str) -> str:
     """A field's path as it can stand in a header: percent-encoded (RFC 3986), not too long."""
-    return quote(name[:MAX_NAME], safe="[]")
+    return quote(name[:MAX_NAME], safe="[]") or '""'

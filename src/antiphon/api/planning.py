@@ -15,6 +15,7 @@ from antiphon.api.identity import tail_of, unique
 from antiphon.api.service import Service
 from antiphon.errors import InvalidRequest, Unavailable
 from antiphon.requests.generation import GenerationRequest
+from antiphon.requests.responses import ResponseRequest
 from antiphon.runs.asked import forced_calls
 from antiphon.runs.catalogue import ServedModel
 from antiphon.runs.plan import Sampling
@@ -71,6 +72,7 @@ def sampling(
         logit_bias=bias,
         allowed_ids=None if request.allowed_token_ids is None else tuple(request.allowed_token_ids),
         logprobs=logprobs,
+        logprobs_param=_asked_for_logprobs(request),
         min_tokens=request.min_tokens,
         ignore_eos=request.ignore_eos,
         stop_ids=tuple(request.stop_token_ids),
@@ -80,6 +82,13 @@ def sampling(
         priority=request.priority,
         cache_salt=request.cache_salt or "",
     )
+
+
+def _asked_for_logprobs(request: GenerationRequest) -> str:
+    """The parameter that turns logprobs on."""
+    if not isinstance(request, ResponseRequest):
+        return "logprobs"
+    return "top_logprobs" if request.top_logprobs else "include"
 
 
 async def in_thread(service: Service, work: Callable[[], T], param: str) -> T:

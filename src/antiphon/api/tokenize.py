@@ -11,10 +11,10 @@ from antiphon.api.body import read_request
 from antiphon.api.json_response import json_response
 from antiphon.api.planning import in_thread
 from antiphon.api.service import Service
-from antiphon.errors import InvalidRequest
 from antiphon.requests.tokenize import EncodeChat, parse_decode, parse_encode
 from antiphon.runs.catalogue import ServedModel
-from antiphon.runs.prompts import chat_tokens, text_tokens
+from antiphon.runs.places import placed
+from antiphon.runs.prompts import chat_tokens, text_tokens, unused_variables
 
 
 def blueprint(service: Service) -> Blueprint:
@@ -25,6 +25,8 @@ def blueprint(service: Service) -> Blueprint:
     async def tokenize() -> Response:
         request, ignored = await read_request(service, parse_encode)
         model = _model(service, request.model)
+        if isinstance(request, EncodeChat):
+            ignored += unused_variables(model, request.chat_template_kwargs)
         of_chat = isinstance(request, EncodeChat)
         tokens = await in_thread(
             service,
@@ -47,10 +49,8 @@ def blueprint(service: Service) -> Blueprint:
     async def detokenize() -> Response:
         request, ignored = await read_request(service, parse_decode)
         model = _model(service, request.model)
-        try:
+        with placed("prompt", "tokens"):
             text = await in_thread(service, lambda: model.prompter.decode(request.tokens), "tokens")
-        except InvalidRequest as refusal:
-            raise InvalidRequest(refusal.message, code=refusal.code, param="tokens") from None
         return json_response({"prompt": text}, headers=ignored_header(ignored))
 
     return routes

@@ -7,10 +7,11 @@ they apply ``name``, ``phase``, ``tool_calls``, ``tool_call_id`` and ``reasoning
 
 from __future__ import annotations
 
-import json
 from collections.abc import Sequence
+from contextlib import suppress
 from typing import Any
 
+from antiphon.errors import InvalidRequest
 from antiphon.requests.chat import ChatRequest
 from antiphon.requests.input_items import (
     FunctionCallItem,
@@ -20,6 +21,7 @@ from antiphon.requests.input_items import (
     ReasoningItem,
     RefusalText,
 )
+from antiphon.requests.json_body import parse_object
 from antiphon.requests.messages import ChatMessage, RefusalPart, ToolCall
 from antiphon.requests.responses import ResponseRequest
 from antiphon.requests.tools import ChatTool, FunctionTool
@@ -125,15 +127,17 @@ def _chat_call(call: ToolCall) -> dict[str, Any]:
 
 
 def _call(call_id: str, name: str, arguments: str) -> dict[str, Any]:
-    """Arguments as the object they spell, for templates that write them anew; else as text."""
-    try:
-        value = json.loads(arguments)
-    except (ValueError, RecursionError):  # not JSON, or nested beyond what Python reads
-        value = arguments
+    """Arguments as the object they spell, for templates that write them anew; else as text.
+
+    What could not stand in a body of ours, by its depth for one, is text.
+    """
+    spelled: dict[str, Any] | str = arguments
+    with suppress(InvalidRequest):
+        spelled = parse_object(arguments.encode())
     return {
         "id": call_id,
         "type": "function",
-        "function": {"name": name, "arguments": value if isinstance(value, dict) else arguments},
+        "function": {"name": name, "arguments": spelled},
     }
 
 

@@ -82,13 +82,13 @@ class Prompter(Protocol):
         ...
 
     def ids(self, tokens: Sequence[int]) -> array[int]:
-        """A prompt of ids. Raises ``InvalidRequest`` (``prompt``) for one that does not exist."""
+        """A prompt of ids. Raises ``InvalidRequest`` (``prompt[i]``) for an id that is none."""
         ...
 
     def decode(self, tokens: Sequence[int]) -> str:
         """The text of a prompt of ids, control tokens spelt out: the reverse of ``text``.
 
-        Raises ``InvalidRequest`` (``prompt``) for an id that does not exist.
+        Raises ``InvalidRequest`` (``prompt[i]``) for an id that does not exist.
         """
         ...
 
@@ -201,11 +201,12 @@ class TextPrompter:
 
 
 def checked_ids(tokens: Sequence[int], vocab_size: int) -> array[int]:
-    """The ids as a prompt. Raises ``InvalidRequest`` (``prompt``) for one that does not exist."""
-    for token in tokens:
+    """The ids as a prompt. Raises ``InvalidRequest`` (``prompt[i]``) for an id that is none."""
+    for index, token in enumerate(tokens):
         if not 0 <= token < vocab_size:
             raise InvalidRequest(
-                f"There is no token {token}: ids run from 0 to {vocab_size - 1}.", param="prompt"
+                f"There is no token {token}: ids run from 0 to {vocab_size - 1}.",
+                param=f"prompt[{index}]",
             )
     return array("I", iter(tokens))  # array("I", bytes) would read them as raw memory
 

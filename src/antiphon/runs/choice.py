@@ -93,6 +93,8 @@ class Choice:
             self._cached = cached
         if row in frame.prompt_lp:
             self._echo(frame.prompt_lp[row])
+        elif frame.n_new[row] or frame.finish[row]:
+            self._echo(None)  # an engine that does not keep its word costs no prompt
         self._feed(self._pieces(frame, row, first))
         finish = frame.finish[row]
         if self._segmenter.ended or finish in _REASONS:

@@ -36,6 +36,8 @@ class Sampling:
     logit_bias: Mapping[int, float] = attrs.field(factory=dict)
     allowed_ids: tuple[int, ...] | None = None
     logprobs: int | None = None
+    logprobs_param: str = "logprobs"
+    """The parameter that asked for them."""
     min_tokens: int = 0
     ignore_eos: bool = False
     stop_ids: tuple[int, ...] = ()
@@ -61,7 +63,7 @@ class Sampling:
         if self.allowed_ids is not None:
             yield Capability.ALLOWED_IDS, "allowed_token_ids"
         if self.logprobs is not None:
-            yield Capability.LOGPROBS, "logprobs"
+            yield Capability.LOGPROBS, self.logprobs_param
         if self.min_p:
             yield Capability.MIN_P, "min_p"
         if self.min_tokens:

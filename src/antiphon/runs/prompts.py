@@ -22,6 +22,7 @@ from antiphon.requests.input_items import InputItem, InputMessage
 from antiphon.requests.responses import ResponseRequest
 from antiphon.requests.tokenize import EncodeChat, EncodePrompt
 from antiphon.runs.catalogue import ServedModel
+from antiphon.runs.places import placed
 from antiphon.runs.plan import EchoedPrompt
 
 TOO_LONG = "context_length_exceeded"
@@ -31,15 +32,22 @@ MOST_SHRINKING = 3
 
 def completion_prompts(model: ServedModel, request: CompletionRequest) -> list[array[int]]:
     """One prompt per string or list of ids. Raises ``InvalidRequest``."""
-    for prompt in request.prompts:
-        if isinstance(prompt, str):
-            _check_size(model, len(prompt), "prompt")
-    return [
-        model.prompter.text(prompt, add_special_tokens=request.add_special_tokens)
-        if isinstance(prompt, str)
-        else model.prompter.ids(prompt)
-        for prompt in request.prompts
-    ]
+    alone = len(request.prompts) == 1
+    prompts = []
+    for index, given in enumerate(request.prompts):
+        place = "prompt" if alone else f"prompt[{index}]"
+        if isinstance(given, str):
+            _check_size(model, len(given), place)
+        with placed("prompt", place):
+            prompt = (
+                model.prompter.text(given, add_special_tokens=request.add_special_tokens)
+                if isinstance(given, str)
+                else model.prompter.ids(given)
+            )
+        if not prompt:
+            raise InvalidRequest("The prompt has no tokens.", param=place)
+        prompts.append(prompt)
+    return prompts
 
 
 def echoed_prompts(
@@ -169,13 +177,16 @@ def check_tools(model: ServedModel, tools: Sequence[object]) -> None:
         )
 
 
+def unused_variables(model: ServedModel, variables: Mapping[str, Any]) -> list[str]:
+    """The names of ``chat_template_kwargs`` that this model's template does not read."""
+    return [f"chat_template_kwargs.{name}" for name in variables.keys() - model.prompter.variables]
+
+
 def unused_settings(model: ServedModel, request: ChatRequest | ResponseRequest) -> list[str]:
     """What the request asks of the chat template that this model's template knows nothing of."""
     known = model.prompter.variables
     of_chat = isinstance(request, ChatRequest)
-    unused = [
-        f"chat_template_kwargs.{name}" for name in request.chat_template_kwargs.keys() - known
-    ]
+    unused = unused_variables(model, request.chat_template_kwargs)
     if (names := template_variables(request.effort, None).keys()) and not names & known:
         unused.append("reasoning_effort" if of_chat else "reasoning.effort")
     if request.verbosity is not None and "verbosity" not in known:
@@ -214,7 +225,7 @@ def _render(
     extra: Mapping[str, Any],
 ) -> array[int]:
     _check_size(model, sum(len(message["content"]) for message in messages), param)
-    try:
+    with placed("messages", param):
         return model.prompter.chat(
             messages,
             add_generation_prompt=add_generation_prompt,
@@ -223,5 +234,3 @@ def _render(
             tools=tools,
             extra=extra,
         )
-    except InvalidRequest as refusal:
-        raise InvalidRequest(refusal.message, code=refusal.code, param=param) from None
