@@ -49,3 +49,10 @@ def test_the_cuts_of_a_text(
     assert all(event.cuts == () for event in made.log if isinstance(event, ev.TextDone))
     assert short.compact() == short == EventLog.from_rows(short.rows())
     assert Response.replay(short).view() == made.machine.view()
+
+
+def test_each_text_tells_its_own_cuts() -> None:
+    made = a_response().send(Text("a", (token("x"),))).text("b").refusal("no")
+    made.text("cd").send(Text("e", (token("x"),))).finish()
+    told = [event.cuts for event in made.log.compact() if isinstance(event, ev.TextDone)]
+    assert told == [((1, 1), (1, 0)), ((2, 0), (1, 1))]

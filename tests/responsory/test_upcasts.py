@@ -275,6 +275,7 @@ def test_a_step_that_only_says_that_more_can_be_told() -> None:
     rows = [*a_response().text("a").finish().log.rows()]
     assert CHAIN.since(FIRST)(rows[1]) is rows[1]
     assert CHAIN.since(CURRENT)(rows[1]) is rows[1]
+    assert upcasts.unchanged(["queued", 1]) == ["queued", 1]
 
 
 def explodes(row: list[Any]) -> list[Any]:
