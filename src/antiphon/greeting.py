@@ -36,9 +36,9 @@ def curl_line(config: Config, model: ServedModel, url: str) -> str:
     body: dict[str, Any] = {"model": model.id, "stream": True, "temperature": 0}
     if model.prompter.takes_chats:
         path = "chat/completions"
-        body["messages"] = [{"role": "user", "content": "What is the capital of France?"}]
+        body["messages"] = [{"role": "user", "content": "What is the capital of Japan?"}]
     else:
-        path, body["prompt"] = "completions", "The capital of France is"
+        path, body["prompt"] = "completions", "The capital of Japan is"
     key = "-H 'authorization: Bearer YOUR_KEY' " if config.api_key else ""
     trust = "-k " if config.certfile else ""
     return (

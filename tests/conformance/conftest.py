@@ -9,7 +9,6 @@ import threading
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
-from typing import Any
 
 import attrs
 import pytest
@@ -33,15 +32,11 @@ class Server:
         return f"{self.url}/v1"
 
 
-ANTIPHON = ("-m", "antiphon")
-
-
 @contextmanager
-def serving(*arguments: str, program: tuple[str, ...] = ANTIPHON) -> Iterator[Server]:
-    """``antiphon serve`` with a free port; stopped by SIGTERM, and well. ``program``: what python
-    runs in its place."""
+def serving(*arguments: str) -> Iterator[Server]:
+    """``antiphon serve`` with a free port; stopped by SIGTERM, and well."""
     process = subprocess.Popen(
-        [sys.executable, *program, "serve", "--port", "0", *arguments],
+        [sys.executable, "-m", "antiphon", "serve", "--port", "0", *arguments],
         stdout=subprocess.PIPE,
         text=True,
         env={**os.environ, "PYTHONUNBUFFERED": "1"},
@@ -67,9 +62,6 @@ def serving(*arguments: str, program: tuple[str, ...] = ANTIPHON) -> Iterator[Se
         assert process.wait(timeout=30) == 0
 
 
-EXACT = ("--dtype", "float32")
-"""So that greedy answers are the same on every machine: in bfloat16, which a server takes where the
-processor has it, the first two words that the default model thinks of here are a tie."""
 REPLAY = ("--engine", "replay", "--pace", "full", "--fixtures")
 
 
@@ -83,7 +75,7 @@ def replay_server() -> Iterator[Server]:
 @pytest.fixture(scope="session")
 def model_server(default_model: ModelFiles) -> Iterator[Server]:
     """The default model."""
-    with serving(*EXACT) as server:
+    with serving() as server:
         yield server
 
 
@@ -96,7 +88,7 @@ class TlsServer:
 
 
 @contextmanager
-def serving_tls(folder: Path, *arguments: str, **options: Any) -> Iterator[TlsServer]:
+def serving_tls(folder: Path, *arguments: str) -> Iterator[TlsServer]:
     """``serving`` over TLS, with certificates that are written to ``folder``."""
     authority = trustme.CA()
     certificate = authority.issue_cert("localhost", "127.0.0.1")
@@ -105,7 +97,7 @@ def serving_tls(folder: Path, *arguments: str, **options: Any) -> Iterator[TlsSe
     certificate.private_key_pem.write_to_path(str(key))
     authority.cert_pem.write_to_path(str(root))
     files = ("--certfile", str(chain), "--keyfile", str(key))
-    with serving(*files, *arguments, **options) as server:
+    with serving(*files, *arguments) as server:
         yield TlsServer(server, str(root))
 
 
@@ -114,5 +106,5 @@ def tls_server(
     default_model: ModelFiles, tmp_path_factory: pytest.TempPathFactory
 ) -> Iterator[TlsServer]:
     """The default model over TLS, with a key."""
-    with serving_tls(tmp_path_factory.mktemp("tls"), *EXACT, "--api-key", "secret") as server:
+    with serving_tls(tmp_path_factory.mktemp("tls"), "--api-key", "secret") as server:
         yield server

@@ -11,8 +11,8 @@ import pytest
 
 from conformance.conftest import Server, TlsServer
 
-QUESTION = "What is the capital of France?"
-ANSWER = "The capital of France is Paris."
+QUESTION = "What is the capital of Japan?"
+ANSWER = "The capital of Japan is Tokyo."
 CHAT = {"messages": [{"role": "user", "content": QUESTION}]}
 ASK: dict[str, dict[str, Any]] = {
     "/v1/chat/completions": CHAT,
@@ -87,9 +87,9 @@ def test_over_tls(tls_server: TlsServer, protocol: str, path: str) -> None:
 
 def test_a_raw_prompt_is_continued(model_server: Server) -> None:
     with httpx.Client(base_url=model_server.url, timeout=60) as client:
-        extra = {"prompt": "The capital of France is", "max_tokens": 3}
+        extra = {"prompt": "The capital of Japan is", "max_tokens": 3}
         unary = ask(client, "/v1/completions", **extra).json()
-        assert unary["choices"][0]["text"].startswith(" Paris")
+        assert unary["choices"][0]["text"].startswith(" Tokyo")
         assert unary["choices"][0]["finish_reason"] == "length"
         assert unary["usage"]["completion_tokens"] == 3
 

@@ -14,7 +14,6 @@ from conformance.conftest import FIXTURES, REPLAY, Server, TlsServer, serving, s
 
 HERE = Path(__file__).parent
 RECORDINGS = HERE / "recordings"
-SCRIPTED = (str(HERE / "scripted.py"),)
 
 ASK: list[Any] = [{"role": "user", "content": "Hi"}]
 HELLO = "Hello there! How can I help?"
@@ -25,8 +24,8 @@ Protocol = Literal["HTTP/1.1", "HTTP/2"]
 
 @pytest.fixture(scope="session")
 def scripted_server() -> Iterator[Server]:
-    """The scripts under ``recordings``, flat out: a turn for each time the tools have answered."""
-    with serving(*REPLAY, str(RECORDINGS), program=SCRIPTED) as server:
+    """The scripts under ``recordings``, flat out."""
+    with serving(*REPLAY, str(RECORDINGS)) as server:
         yield server
 
 
@@ -40,8 +39,7 @@ def replay_tls_server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[TlsS
 @pytest.fixture(scope="session")
 def scripted_tls_server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[TlsServer]:
     """The scripts, over TLS."""
-    arguments = (*REPLAY, str(RECORDINGS))
-    with serving_tls(tmp_path_factory.mktemp("tls"), *arguments, program=SCRIPTED) as server:
+    with serving_tls(tmp_path_factory.mktemp("tls"), *REPLAY, str(RECORDINGS)) as server:
         yield server
 
 
