@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import itertools
 import operator
-from itertools import chain
 from typing import TYPE_CHECKING, NamedTuple, TypeAlias
 
 from responsory import events as ev
@@ -130,8 +129,12 @@ def _deltas(done: Done, count: int) -> Iterator[ev.Event]:
     units = [(character, (), ()) for character in done.text]
     units += [("", (entry,), ()) for entry in logprobs]
     units += [("", (), (token,)) for token in done.ids]
-    texts, entries, ids = zip(*units[count - 1 :], strict=True)
-    last = ("".join(texts), tuple(chain.from_iterable(entries)), tuple(chain.from_iterable(ids)))
+    rest = units[count - 1 :]
+    last = (
+        "".join([text for text, _, _ in rest]),
+        tuple([entry for _, own, _ in rest for entry in own]),
+        tuple([token for _, _, told in rest for token in told]),
+    )
     for seq, (text, own, told) in enumerate([*units[: count - 1], last], done.seq - count):
         tokens = Tokens(told, 0) if told else None
         match done:
