@@ -116,8 +116,8 @@ def _read_entry(value: Any) -> Logprob:
 
 
 def _of(value: Any, least: int) -> list[Any] | tuple[Any, ...]:
-    """A JSON array that has ``least`` values, or one more."""
-    if isinstance(value, list | tuple) and least <= len(value) <= least + 1:
+    """A JSON array that has ``least`` values, or more."""
+    if isinstance(value, list | tuple) and len(value) >= least:
         return value
     raise unlike(value)
 

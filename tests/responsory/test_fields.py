@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import re
 from collections.abc import Mapping
 from typing import Any
 
@@ -197,6 +198,13 @@ def test_what_tokens_cannot_be(ids: Any) -> None:
     for output in (-1, True, 1.0, None):
         with pytest.raises(ValueError, match=r"^output cannot be "):
             Tokens((1,), output)  # type: ignore[arg-type]  # what it must refuse
+
+
+@pytest.mark.parametrize("stored", [["a", -0.5, None], ["a", -0.5, None, [["b", -2.0]]]])
+def test_a_token_that_is_too_short_is_named(stored: Any) -> None:
+    short = stored if len(stored) == 3 else stored[3][0]
+    with pytest.raises(LogError, match=rf"logprobs cannot be {re.escape(repr(short))}$"):
+        from_row(["text_delta", 4, 0, 0, "a", [stored]])
 
 
 @pytest.mark.parametrize("stored", BAD_USAGES)
