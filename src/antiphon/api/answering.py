@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from functools import partial
 from urllib.parse import quote
 
-from quart import Response
+from quart import Response, g
 
 from antiphon.api.json_response import json_response
 from antiphon.api.service import Service
@@ -46,9 +46,13 @@ async def answer(service: Service, plan: RunPlan, ignored: Sequence[str]) -> Res
 
 
 def ignored_header(names: Sequence[str]) -> dict[str, str]:
-    """The header that names the fields without effect, sorted; none where all had one."""
+    """The header that names the fields without effect, sorted; none where all had one.
+
+    ``g.ignored`` is then how many they are.
+    """
     if not names:
         return {}
+    g.ignored = len(names)
     named = sorted(names)[:MAX_NAMED]
     return {"antiphon-ignored-fields": ", ".join(map(_safe, named))}
 
