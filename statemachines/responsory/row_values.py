@@ -135,16 +135,13 @@ def _read_ids(value: Any) -> tuple[int, ...]:
 
 
 def _write_tokens(tokens: Any) -> JSON:
-    if tokens is None:
-        return None
+    # None is the default of a row's last value, and left out.
     if not isinstance(tokens, Tokens):
         raise unlike(tokens)
     return [_write_ids(tokens.ids), count(tokens.output)]
 
 
-def _read_tokens(value: Any) -> Tokens | None:
-    if value is None:
-        return None
+def _read_tokens(value: Any) -> Tokens:
     ids, output = entries(value, 2)
     return Tokens(_read_ids(ids), count(output))
 

@@ -46,7 +46,7 @@ TESTS: Mapping[str, Sequence[str]] = {
     ),
     "errors": ("test_errors.py", "test_misuse.py", "test_table.py", "test_log.py"),
     "grammar": REPLAY,
-    "compaction": ("test_cuts.py", "test_restore.py", *REPLAY),
+    "compaction": ("test_cuts.py", "test_tokens.py", "test_restore.py", *REPLAY),
     "cuts": ("test_cuts.py", "test_offsets.py"),
     "log": ("test_self_description.py", *STORED),
     "header": ("test_header.py",),
