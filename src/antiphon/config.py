@@ -6,11 +6,16 @@ Flags win over environment variables (``ANTIPHON_<FLAG>``), which win over the d
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Literal
+from typing import Literal, TypeAlias
 
 import attrs
 
 from antiphon.errors import StartupError
+from responsory.projections.reasoning import ReasoningField
+from responsory.projections.responses import Profile
+
+EngineName: TypeAlias = Literal["torch", "replay"]
+UnknownModelStatus: TypeAlias = Literal[400, 404]
 
 DEFAULT_FIXTURES = Path("fixtures")
 TORCH_ONLY = frozenset({"served_model_name", "device", "dtype", "threads", "max_running"})
@@ -25,7 +30,7 @@ class Config:
     """Alias, GGUF file or Hugging Face directory; None is the default model."""
     served_model_name: tuple[str, ...] = ()
     """Public ids instead of the model's own name."""
-    engine: Literal["torch", "replay"] = "torch"
+    engine: EngineName = "torch"
     host: str = "127.0.0.1"
     port: int = 8000
     certfile: Path | None = None
@@ -39,13 +44,14 @@ class Config:
     fixtures: Path | None = None
     pace: str = "recorded"
     strict_requests: bool = False
-    wire_profile: Literal["openai", "openresponses"] = "openai"
+    wire_profile: Profile = "openai"
     """How the events of a Responses stream are named."""
-    reasoning_field: Literal["reasoning_content", "reasoning", "both"] = "reasoning_content"
+    reasoning_field: ReasoningField = "reasoning_content"
     """Where a chat answer shows its reasoning."""
-    unknown_model_status: Literal[400, 404] = 400
+    unknown_model_status: UnknownModelStatus = 400
     """Status of a request for a model that is not served."""
     sse_ping_interval: float = 15.0
+    """Seconds of silence before an event stream carries a comment; 0 is off."""
     request_timeout: float = 0.0
     """Seconds an answer may take once the engine has taken its request; 0 is off."""
     max_body: int = 16 * 1024 * 1024
@@ -72,3 +78,6 @@ class Config:
             raise StartupError("--api-key must not be empty and must be ASCII.")
         if self.secret is not None and not self.secret:
             raise StartupError("--secret must not be empty.")
+
+
+DEFAULTS = Config()

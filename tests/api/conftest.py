@@ -9,10 +9,12 @@ import pytest
 from quart.typing import TestClientProtocol
 
 from antiphon.api.service import Service
-from antiphon.app import make_app, make_service, recorded_models, running
+from antiphon.app import make_app, make_service, running
+from antiphon.config import Config
 from antiphon.engines.pace import Pace
 from antiphon.engines.recording import load_recordings
 from antiphon.engines.replay import ReplayEngine
+from antiphon.loading import recorded_models
 
 FIXTURES = Path(__file__).parents[2] / "fixtures"
 CREATED = 1_764_500_000
@@ -31,7 +33,7 @@ async def benches(*keys: str, strict: bool = False) -> AsyncIterator[Bench]:
     engine = ReplayEngine(recordings, pace=Pace.FULL)
     info = await engine.start()
     models = recorded_models(recordings, info, CREATED)
-    service = make_service(engine, models, api_keys=keys, strict_requests=strict)
+    service = make_service(engine, models, Config(api_key=keys, strict_requests=strict))
     async with running(service):
         yield Bench(service, make_app(service).test_client())
 

@@ -11,11 +11,13 @@ import attrs
 import httpx
 
 from antiphon.api.service import Service
-from antiphon.app import make_app, make_service, running
+from antiphon.app import make_app, make_service, new_tail, running
+from antiphon.config import Config
 from antiphon.engines.frame_builder import FrameBuilder
 from antiphon.engines.port import EngineError, EngineInfo, EngineRequest, Finish, Gauges, StepFrame
 from antiphon.prompting.replay_prompter import ReplayPrompter
 from antiphon.runs.catalogue import ServedModel
+from antiphon.transport.ending import Ending
 from antiphon.transport.listener import Listener, bind
 from antiphon.transport.worker import serve
 from transport.hosting import GUARD_S
@@ -133,7 +135,7 @@ class Hosted:
 async def hosted(
     clock: Callable[[], float] | None = None, **settings: Any
 ) -> AsyncIterator[Hosted]:
-    """``settings`` as ``make_service`` takes them; ``clock`` is that of the rate limit."""
+    """``settings`` of the server; ``clock`` is that of the rate limit."""
     engine = SteeredEngine()
     model = ServedModel(
         id="m",
@@ -141,15 +143,15 @@ async def hosted(
         prompter=ReplayPrompter(PROMPT_TOKENS, "bytes"),
         info=await engine.start(),
     )
-    service = make_service(engine, [model], **settings)
+    service = make_service(engine, [model], Config(**settings))
     service.monotonic_s = clock or service.monotonic_s
-    ending = anyio.Event()
+    ending = Ending()
     with bind("127.0.0.1", 0) as listener:
         async with running(service), anyio.create_task_group() as tasks:
 
             async def run() -> None:
-                await serve(make_app(service), listener, shutdown=ending.wait)
+                await serve(make_app(service), listener, ending, grace_s=0, new_request_id=new_tail)
 
             tasks.start_soon(run)
             yield Hosted(engine, service, listener)
-            ending.set()
+            ending.ask()

@@ -11,12 +11,13 @@ import anyio
 import httpx
 import pytest
 
-from antiphon.app import make_app, make_service, running
+from antiphon.app import make_app, make_service, new_tail, running
 from antiphon.engines.pace import Pace
 from antiphon.engines.recording import load_recordings
 from antiphon.engines.replay import ReplayEngine
 from antiphon.prompting.replay_prompter import ReplayPrompter
 from antiphon.runs.catalogue import ServedModel
+from antiphon.transport.ending import Ending
 from antiphon.transport.listener import bind
 from antiphon.transport.worker import serve
 from api.conftest import FIXTURES
@@ -66,18 +67,18 @@ async def host() -> AsyncIterator[tuple[WatchedEngine, Any, str]]:
     info = await engine.start()
     model = ServedModel(id="plain/hold", created=0, prompter=ReplayPrompter(3, "opaque"), info=info)
     service = make_service(engine, [model])
-    ending = anyio.Event()
+    ending = Ending()
     with bind("127.0.0.1", 0) as listener:
         async with running(service), anyio.create_task_group() as tasks:
             app = make_app(service)
             app.teardown_request(engine.handled)
 
             async def run() -> None:
-                await serve(app, listener, shutdown=ending.wait)
+                await serve(app, listener, ending, grace_s=0, new_request_id=new_tail)
 
             tasks.start_soon(run)
             yield engine, service, listener.url
-            ending.set()
+            ending.ask()
 
 
 @pytest.mark.wire("P23", "S1")

@@ -154,7 +154,7 @@ async def test_an_answer_that_takes_too_long(protocol: str, path: str, code: str
 async def test_only_generation_counts_for_the_rate_limit_and_each_key_has_its_own() -> None:
     now = 0.0
     keys = [{"authorization": f"Bearer {key}"} for key in ("a", "b")]
-    server = hosted(clock=lambda: now, rate_limit=60, api_keys=("a", "b"))
+    server = hosted(clock=lambda: now, rate_limit=60, api_key=("a", "b"))
 
     async def status(key: int, path: str = CHAT) -> int:
         headers = {**JSON, **keys[key]}

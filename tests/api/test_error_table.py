@@ -175,7 +175,7 @@ ROWS = [
             type="authentication_error",
             path=path,
             headers=headers,
-            server={"api_keys": ("key",)},
+            server={"api_key": ("key",)},
             more={"www-authenticate": "Bearer"},
         )
         for path, headers in ((CHAT, {}), (RESPONSES, {"authorization": "Bearer wrong"}))

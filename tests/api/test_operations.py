@@ -111,7 +111,7 @@ async def test_answers_tell_how_long_they_took(path: str) -> None:
 
 @pytest.mark.parametrize("path", OPEN)
 async def test_probes_need_no_key(path: str) -> None:
-    async with hosted(api_keys=("key",)) as host, host.client() as client:
+    async with hosted(api_key=("key",)) as host, host.client() as client:
         assert (await client.get(path)).status_code == 200
         assert (await client.head(path)).status_code == 200
 
@@ -122,7 +122,7 @@ async def test_probes_need_no_key(path: str) -> None:
 )
 @pytest.mark.parametrize("protocol", PROTOCOLS)
 async def test_everything_else_needs_one(path: str, protocol: str) -> None:
-    async with hosted(api_keys=("one", "two")) as host, host.client(protocol) as client:
+    async with hosted(api_key=("one", "two")) as host, host.client(protocol) as client:
         for method in ("GET", "POST", "HEAD", "PATCH"):
             refused = await client.request(method, path)
             assert refused.status_code == 401
@@ -148,7 +148,7 @@ async def test_everything_else_needs_one(path: str, protocol: str) -> None:
 
 @pytest.mark.parametrize("path", ["/health/", "/Health", "/health%2f", "/metrics/x", "/healthz"])
 async def test_exemptions_are_exact_and_what_is_no_route_stays_none(path: str) -> None:
-    async with hosted(api_keys=("key",)) as host, host.client() as client:
+    async with hosted(api_key=("key",)) as host, host.client() as client:
         url = httpx.URL(host.listener.url).copy_with(raw_path=path.encode())
         assert error_of(await client.get(url))["code"] == "unknown_url"
 
@@ -158,7 +158,7 @@ async def test_exemptions_are_exact_and_what_is_no_route_stays_none(path: str) -
     ["//v1/models", "/v1//models", "/v1%2fmodels", "http://x//v1/models", "/%76%31/models"],
 )
 async def test_no_spelling_of_a_path_gets_around_the_key(target: str) -> None:
-    async with hosted(api_keys=("key",)) as host, H1Client.open(host.listener) as client:
+    async with hosted(api_key=("key",)) as host, H1Client.open(host.listener) as client:
         await client.send(f"GET {target} HTTP/1.1\r\nhost: x\r\n\r\n".encode())
         assert await client.until(b"\r\n") == b"HTTP/1.1 401 Unauthorized\r\n"
 
@@ -179,7 +179,7 @@ async def test_the_handshake_of_a_websocket_needs_a_key(
         "sec-websocket-version: 13", "sec-websocket-key: dGhlIHNhbXBsZSBub25jZQ==",
         "x-request-id: r1", *headers, "", "",
     ]  # fmt: skip
-    async with hosted(api_keys=("key",)) as host, H1Client.open(host.listener) as client:
+    async with hosted(api_key=("key",)) as host, H1Client.open(host.listener) as client:
         await client.send("\r\n".join(lines).encode())
         head = await client.until(b"\r\n\r\n")
         assert head.startswith(f"HTTP/1.1 {status} ".encode())
@@ -215,6 +215,18 @@ async def test_what_is_counted() -> None:
     assert of(samples, "requests_running") == of(samples, "requests_waiting") == 0
     written = {value for _, labels in samples for _, value in labels}
     assert not written & {"zork", "borg", "/no/such/path", "/another"}
+
+
+async def test_every_ignored_field_counts_and_those_of_a_refused_call_do_not() -> None:
+    names = {f"unknown_{number}": 1 for number in range(30)}
+    async with hosted() as host, host.client() as client:
+        answered = await ask(host, client, CHAT, **names)
+        assert answered.headers["antiphon-ignored-fields"].count("unknown_") == 20
+        host.engine.refusal = EngineError(code="engine_failed", message="x")
+        refused = await client.post(CHAT, json={**BODIES[CHAT], **names})
+        assert refused.status_code == 500
+        assert "antiphon-ignored-fields" not in refused.headers
+        assert of(await scrape(client), "ignored_fields_total", endpoint=CHAT) == 30
 
 
 async def test_the_load_is_shown_while_it_lasts() -> None:

@@ -6,9 +6,9 @@ from pathlib import Path
 
 import pytest
 
-from antiphon.app import load_replay
 from antiphon.config import Config
 from antiphon.errors import StartupError
+from antiphon.loading import load_replay
 from api.conftest import FIXTURES, Bench
 from api.test_answers import CHAT, COMPLETIONS, RESPONSES, USER, post
 

@@ -9,8 +9,9 @@ from typing import Any
 
 import pytest
 
-from antiphon.app import load_replay, make_app, make_service, running
+from antiphon.app import make_app, make_service, running
 from antiphon.config import Config
+from antiphon.loading import load_replay
 from api.conftest import Bench
 
 HEADER = {

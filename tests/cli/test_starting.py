@@ -12,11 +12,12 @@ import anyio
 import httpx
 import pytest
 
-import antiphon.app
+import antiphon.serving
 from antiphon import __version__
-from antiphon.app import Loaded, load_replay, serve_forever
 from antiphon.config import Config
 from antiphon.errors import StartupError
+from antiphon.loading import Loaded, load_replay
+from antiphon.serving import serve_forever
 from antiphon.transport.listener import Listener, bind
 
 FIXTURES = Path(__file__).parents[2] / "fixtures"
@@ -34,8 +35,8 @@ class Slow:
         self.begun = anyio.Event()
         self.opened = anyio.Event()
         self.url = ""
-        patch.setattr(antiphon.app, "load_replay", self.load)
-        patch.setattr(antiphon.app, "bind", self.bind)
+        patch.setattr(antiphon.serving, "load", self.load)
+        patch.setattr(antiphon.serving, "bind", self.bind)
 
     def bind(self, *arguments: Any, **options: Any) -> Listener:
         listener = bind(*arguments, **options)
@@ -99,6 +100,6 @@ async def test_a_model_that_cannot_be_loaded_ends_it_with_the_reason(
     async def fail(config: Config) -> Loaded:
         raise StartupError("no such model")
 
-    monkeypatch.setattr(antiphon.app, "load_replay", fail)
+    monkeypatch.setattr(antiphon.serving, "load", fail)
     with anyio.fail_after(GUARD_S), pytest.raises(StartupError, match="no such model"):
         await serve_forever(CONFIG, lambda line: None)

@@ -21,12 +21,21 @@ from hypercorn.typing import ASGIFramework
 from hyperframe.frame import Frame, GoAwayFrame
 from quart import Quart
 
+from antiphon.transport.ending import Ending
 from antiphon.transport.listener import Listener, bind
 from antiphon.transport.quart_host import AntiphonHTTPConnection
 from antiphon.transport.worker import serve
 
 GUARD_S = 20.0
 """Longer than anything takes; nothing is measured by it."""
+
+
+OWN_ID = "named-by-the-host"
+"""What the host calls a request that the application never hears of."""
+
+
+def new_request_id() -> str:
+    return OWN_ID
 
 
 def quart_app() -> Quart:
@@ -71,18 +80,20 @@ async def serving(
     app: ASGIFramework,
     cert: tuple[Path, Path] | None = None,
     grace_s: float = 0,
-    stop: asyncio.Event | None = None,
+    stop: Ending | None = None,
 ) -> AsyncIterator[Listener]:
     """The app behind a real socket. ``stop`` shuts the server down, and so does leaving the block,
     which waits for it."""
-    stop = stop or asyncio.Event()
+    stop = stop or Ending()
     with bind("127.0.0.1", 0, *(cert or ())) as listener:
         async with asyncio.TaskGroup() as tasks:
-            tasks.create_task(serve(app, listener, shutdown=stop.wait, grace_s=grace_s))
+            tasks.create_task(
+                serve(app, listener, stop, grace_s=grace_s, new_request_id=new_request_id)
+            )
             try:
                 yield listener
             finally:
-                stop.set()
+                stop.ask()
 
 
 def certificate(directory: Path) -> tuple[tuple[Path, Path], ssl.SSLContext]:

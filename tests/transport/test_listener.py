@@ -16,7 +16,7 @@ from cryptography.hazmat.primitives.serialization import (
 )
 
 from antiphon.errors import StartupError
-from antiphon.transport.worker import bind
+from antiphon.transport.listener import bind
 from transport.hosting import certificate
 
 

@@ -21,8 +21,19 @@ from h2.events import DataReceived, StreamEnded
 from quart import Quart, Response
 
 from antiphon.errors import StartupError
-from antiphon.transport.worker import bind, serve
-from transport.hosting import GUARD_S, H1Client, H2Client, Tracker, certificate, quart_app, serving
+from antiphon.transport.ending import Ending
+from antiphon.transport.listener import bind
+from antiphon.transport.worker import serve
+from transport.hosting import (
+    GUARD_S,
+    H1Client,
+    H2Client,
+    Tracker,
+    certificate,
+    new_request_id,
+    quart_app,
+    serving,
+)
 
 
 @pytest.fixture
@@ -110,13 +121,13 @@ async def test_plain_text_at_a_tls_port_harms_nobody(app: Quart, tmp_path: Path)
 
 
 async def test_clients_that_come_before_serving_are_served(app: Quart) -> None:
-    stop = asyncio.Event()
+    stop = Ending()
     with bind("127.0.0.1", 0) as listener:
         async with H1Client.open(listener) as early, asyncio.TaskGroup() as tasks:
             await early.send(b"GET /hi HTTP/1.0\r\n\r\n")
-            tasks.create_task(serve(app, listener, shutdown=stop.wait))
+            tasks.create_task(serve(app, listener, stop, grace_s=0, new_request_id=new_request_id))
             assert (await early.rest()).endswith(b"hi")
-            stop.set()
+            stop.ask()
 
 
 async def test_an_application_that_does_not_start_is_a_startup_error() -> None:
@@ -127,7 +138,7 @@ async def test_an_application_that_does_not_start_is_a_startup_error() -> None:
         raise ValueError("no disk left")
 
     with bind("127.0.0.1", 0) as listener, pytest.raises(StartupError, match=r"start: .*no disk"):
-        await serve(app, listener, shutdown=asyncio.Event().wait)
+        await serve(app, listener, Ending(), grace_s=0, new_request_id=new_request_id)
 
 
 async def test_the_application_is_started_and_shut_down_once(app: Quart) -> None:
@@ -148,7 +159,7 @@ async def test_the_application_is_started_and_shut_down_once(app: Quart) -> None
 
 
 async def test_shutdown_closes_idle_connections_and_the_port(app: Quart) -> None:
-    stop = asyncio.Event()
+    stop = Ending()
     async with serving(app, grace_s=GUARD_S, stop=stop) as listener:
         port = listener.port
         used, fresh = H2Client.open(listener), H2Client.open(listener)
@@ -157,7 +168,7 @@ async def test_shutdown_closes_idle_connections_and_the_port(app: Quart) -> None
             await second.read()
             await third.send(b"GET /hi HTTP/1.1\r\nHost: x\r\n\r\n")
             await third.until(b"\r\n\r\nhi")
-            stop.set()
+            stop.ask()
             for client in (first, second):
                 await client.read_to_end()
                 assert client.goaways == [ErrorCodes.NO_ERROR]
@@ -167,7 +178,7 @@ async def test_shutdown_closes_idle_connections_and_the_port(app: Quart) -> None
 
 
 async def test_live_answers_get_their_grace_and_new_streams_are_refused(app: Quart) -> None:
-    stop, go_on = asyncio.Event(), anyio.Event()
+    stop, go_on = Ending(), anyio.Event()
 
     @app.get("/slow")
     async def slow() -> Response:
@@ -185,7 +196,7 @@ async def test_live_answers_get_their_grace_and_new_streams_are_refused(app: Qua
             await plain.send(b"GET /slow HTTP/1.1\r\nHost: x\r\n\r\n")
             await plain.until(b"first\r\n")
             await client.read_until(lambda: client.body(stream) == b"first")
-            stop.set()
+            stop.ask()
             await anyio.wait_all_tasks_blocked()
             late = await client.request("/hi")
             await client.until_reset(late)
@@ -201,14 +212,14 @@ async def test_live_answers_get_their_grace_and_new_streams_are_refused(app: Qua
 async def test_answers_beyond_the_grace_are_cut_and_their_handlers_ended(
     app: Quart, tracker: Tracker
 ) -> None:
-    stop = asyncio.Event()
+    stop = Ending()
     async with serving(app, grace_s=0, stop=stop) as listener:
         http2, http1 = H2Client.open(listener), H1Client.open(listener)
         async with http2 as client, http1 as plain:
             stream = await client.request("/silent")
             await plain.send(b"GET /silent HTTP/1.1\r\nHost: x\r\n\r\n")
             await tracker.until(lambda it: it.live == 2)
-            stop.set()
+            stop.ask()
             await client.read_to_end()
             assert not client.ended(stream)
             assert client.goaways == [ErrorCodes.NO_ERROR]
@@ -228,13 +239,13 @@ async def test_a_reader_that_has_stopped_does_not_hold_the_shutdown(app: Quart) 
 
         return Response(body())
 
-    stop, ended = asyncio.Event(), anyio.Event()
+    stop, ended = Ending(), anyio.Event()
     with anyio.fail_after(GUARD_S):
         async with serving(app, stop=stop) as listener, H1Client.open(listener) as plain:
             await plain.send(b"GET /flood HTTP/1.1\r\nHost: x\r\n\r\n")
             await plain.until(b"\r\n\r\n")
             await anyio.wait_all_tasks_blocked()
-            stop.set()
+            stop.ask()
             await ended.wait()
 
 
@@ -242,7 +253,9 @@ SCRIPT = """
 import asyncio, sys
 from quart import Quart, Response
 from antiphon.transport.quart_host import AntiphonHTTPConnection
-from antiphon.transport.worker import bind, serve
+from antiphon.transport.ending import Ending
+from antiphon.transport.listener import bind
+from antiphon.transport.worker import serve
 
 app = Quart("signals")
 app.asgi_http_class = AntiphonHTTPConnection
@@ -258,9 +271,10 @@ async def silent():
     return Response(body())
 
 async def main():
-    with bind("127.0.0.1", 0) as listener:
+    ending = Ending()
+    with bind("127.0.0.1", 0) as listener, ending.on_signals():
         print(listener.port, flush=True)
-        await serve(app, listener, grace_s=float(sys.argv[1]))
+        await serve(app, listener, ending, grace_s=float(sys.argv[1]), new_request_id=str)
     print("served", flush=True)
 
 asyncio.run(main())
@@ -325,7 +339,7 @@ async def idle(port: int) -> AsyncIterator[H2Client]:
 
 
 async def test_new_connections_are_taken_until_the_drain_has_ended(app: Quart) -> None:
-    stop, draining, drained = asyncio.Event(), asyncio.Event(), asyncio.Event()
+    stop, draining, drained = Ending(), asyncio.Event(), asyncio.Event()
 
     async def drain() -> None:
         draining.set()
@@ -334,8 +348,10 @@ async def test_new_connections_are_taken_until_the_drain_has_ended(app: Quart) -
     with bind("127.0.0.1", 0) as listener:
         port = listener.port
         async with asyncio.TaskGroup() as tasks:
-            tasks.create_task(serve(app, listener, shutdown=stop.wait, drain=drain))
-            stop.set()
+            tasks.create_task(
+                serve(app, listener, stop, grace_s=0, new_request_id=new_request_id, drain=drain)
+            )
+            stop.ask()
             await draining.wait()
             async with H2Client.open(listener) as client:
                 assert await client.get("/hi") == b"hi"

@@ -17,6 +17,7 @@ from quart.typing import TestClientProtocol
 from tokenizers import processors
 
 from antiphon.app import make_app, make_service, running
+from antiphon.config import Config
 from antiphon.engines.frame_builder import FrameBuilder
 from antiphon.engines.port import (
     Capability,
@@ -223,6 +224,6 @@ async def told(
         format=family(form),
         format_of_calls=FORMATS["hermes"],
     )
-    service = make_service(engine, [model], **settings)
+    service = make_service(engine, [model], Config(**settings))
     async with running(service):
         yield Told(engine, make_app(service).test_client(), prompter)

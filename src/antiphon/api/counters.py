@@ -17,10 +17,19 @@ DURATION_S = (0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 30, 60, 120, 300, 600)
 
 
 class Metrics:
-    """The counters of one service, in a registry of their own."""
+    """The counters of one server, in a registry of their own.
+
+    They count from before its model is loaded; until then no sequence runs and none waits.
+    """
 
     def __init__(self) -> None:
         self.registry = CollectorRegistry()
+        self._running = Gauge(
+            "antiphon_requests_running", "Sequences in the engine's batch", registry=self.registry
+        )
+        self._waiting = Gauge(
+            "antiphon_requests_waiting", "Sequences that wait for it", registry=self.registry
+        )
         self._requests = Counter(
             "antiphon_requests",
             "HTTP requests by route and status code",
@@ -60,14 +69,8 @@ class Metrics:
 
     def watch(self, load: Callable[[], tuple[int, int]]) -> None:
         """Show the (running, waiting) sequences, looked up whenever they are asked for."""
-        running = Gauge(
-            "antiphon_requests_running", "Sequences in the engine's batch", registry=self.registry
-        )
-        waiting = Gauge(
-            "antiphon_requests_waiting", "Sequences that wait for it", registry=self.registry
-        )
-        running.set_function(lambda: load()[0])
-        waiting.set_function(lambda: load()[1])
+        self._running.set_function(lambda: load()[0])
+        self._waiting.set_function(lambda: load()[1])
 
     def answered(self, endpoint: str, status: int, ignored: int) -> None:
         """One HTTP request has got its head."""

@@ -8,7 +8,7 @@ from collections.abc import Callable
 
 from quart import Quart, Response, g, has_websocket_context, request, websocket
 from quart.typing import ResponseTypes
-from werkzeug.exceptions import HTTPException
+from werkzeug import exceptions
 from werkzeug.wrappers import Response as WerkzeugResponse
 
 from antiphon.api.identity import tail_of
@@ -23,10 +23,10 @@ from antiphon.errors import (
     ShuttingDown,
 )
 from antiphon.transport.quart_host import EVENT_STREAM
+from antiphon.transport.settings import REQUEST_ID
 
 log = logging.getLogger(__name__)
 
-REQUEST_ID = "x-request-id"
 MAX_SHOWN = 200
 """Characters of an unknown path that its refusal repeats."""
 
@@ -64,8 +64,8 @@ def install(app: Quart, new_tail: Callable[[], str]) -> None:
             response.headers["connection"] = "close"
         return response
 
-    @app.errorhandler(HTTPException)
-    async def host_refused(error: HTTPException) -> Response:
+    @app.errorhandler(exceptions.HTTPException)
+    async def host_refused(error: exceptions.HTTPException) -> Response:
         return error_response(_translate(error))
 
     @app.errorhandler(Exception)
@@ -99,20 +99,19 @@ def _target() -> str:
     return f"{request.method[:MAX_SHOWN]} {request.path[:MAX_SHOWN]}"
 
 
-def _translate(error: HTTPException) -> AntiphonError:
+def _translate(error: exceptions.HTTPException) -> AntiphonError:
     """The errors that the web framework itself raises."""
-    match error.code:
-        case 404:
+    match error:
+        case exceptions.NotFound():
             return NotFound(f"Unknown URL: {_target()}.")
-        case 405:
-            methods = getattr(error, "valid_methods", None) or ()
-            allow = ", ".join(sorted(set(methods) - {"OPTIONS"}))
+        case exceptions.MethodNotAllowed():
+            allow = ", ".join(sorted({*(error.valid_methods or ())} - {"OPTIONS"}))
             return MethodNotAllowed(f"The method is not allowed: {_target()}.", allow=allow)
-        case 408:
+        case exceptions.RequestTimeout():
             return RequestTimeout("The request body did not arrive in time.")
-        case 413:
+        case exceptions.RequestEntityTooLarge():
             return PayloadTooLarge("The request body is too large.")
-        case code if code is not None and code < 500:
+        case exceptions.HTTPException(code=int(code)) if code < 500:
             return InvalidRequest("The request could not be understood.")
         case _:
             return AntiphonError("The server made a mistake.")

@@ -6,11 +6,11 @@ from quart import Quart, request, websocket
 from werkzeug.datastructures import Headers
 
 from antiphon.errors import HeadersTooLarge
+from antiphon.transport.settings import MAX_HEADER_BYTES
 
-MAX_BYTES = 32 * 1024
-"""Of all names and values, each with the four bytes that HTTP/1.1 puts around them."""
 MAX_FIELDS = 100
-AROUND = 4
+SEPARATORS = len(": \r\n")
+"""Bytes that HTTP/1.1 adds to the name and the value of a field."""
 
 
 def install(app: Quart) -> None:
@@ -27,8 +27,8 @@ def install(app: Quart) -> None:
 
 def check(headers: Headers) -> None:
     """Raises ``HeadersTooLarge``."""
-    size = sum(len(name) + len(value) + AROUND for name, value in headers)
-    if size > MAX_BYTES or len(headers) > MAX_FIELDS:
+    size = sum(len(name) + len(value) + SEPARATORS for name, value in headers)
+    if size > MAX_HEADER_BYTES or len(headers) > MAX_FIELDS:
         raise HeadersTooLarge(
-            f"The header block is above {MAX_BYTES} bytes or {MAX_FIELDS} fields."
+            f"The header block is above {MAX_HEADER_BYTES} bytes or {MAX_FIELDS} fields."
         )

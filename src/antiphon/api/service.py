@@ -4,18 +4,22 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable
-from typing import Literal
 
 import attrs
 
 from antiphon.api.counters import Metrics
 from antiphon.runs.catalogue import Catalogue
 from antiphon.runs.fanout import Fanout
+from responsory.projections.reasoning import ReasoningField
+from responsory.projections.responses import Profile
 
 
 @attrs.define(kw_only=True)
 class Service:
-    """The served models, the runs, and the inputs that keep the rest pure."""
+    """The served models, the runs, and the inputs that keep the rest pure.
+
+    What is a setting has its default among the settings of the server, and none here.
+    """
 
     catalogue: Catalogue
     fanout: Fanout
@@ -24,25 +28,25 @@ class Service:
     draw_seed: Callable[[], int]
     """A u63 from the system's entropy, for requests that bring no seed."""
     metrics: Metrics
-    api_keys: tuple[str, ...] = ()
-    strict_requests: bool = False
+    api_keys: tuple[str, ...]
+    strict_requests: bool
     """Unknown body fields are refused instead of listed in ``antiphon-ignored-fields``."""
-    wire_profile: Literal["openai", "openresponses"] = "openai"
+    wire_profile: Profile
     """How the events of a Responses stream are named."""
-    reasoning_field: Literal["reasoning_content", "reasoning", "both"] = "reasoning_content"
+    reasoning_field: ReasoningField
     """Where a chat answer shows its reasoning."""
     secret: bytes = attrs.field(repr=False)
     """Signs the reasoning that clients keep for us."""
     pad: Callable[[int], str]
     """So many random characters, to hide the length of what is sent."""
-    max_body: int = 16 * 1024 * 1024
+    max_body: int
     """Bytes of a request body; more is refused."""
-    rate_limit: int = 0
+    rate_limit: int
     """Generation requests per minute of each key, or of all clients without keys; 0 is off."""
+    ping_s: float
+    """Seconds of silence before an event stream carries a comment; 0 turns it off."""
     monotonic_s: Callable[[], float] = time.monotonic
     """The clock of the rate limit and of durations, in seconds."""
-    ping_s: float = 15.0
-    """Seconds of silence before an event stream carries a comment; 0 turns it off."""
     body_timeout_s: float = 60.0
     """Time a client gets to send its body."""
     prompt_timeout_s: float = 10.0

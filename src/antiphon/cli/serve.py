@@ -3,17 +3,25 @@
 from __future__ import annotations
 
 import logging
+import os
+import sys
 from pathlib import Path
-from typing import Any
+from typing import Any, get_args
 
 import anyio
 import click
 
-from antiphon.app import serve_forever
-from antiphon.config import DEFAULT_FIXTURES, Config
+from antiphon.config import (
+    DEFAULT_FIXTURES,
+    DEFAULTS,
+    Config,
+    EngineName,
+    UnknownModelStatus,
+)
 from antiphon.errors import StartupError
-
-DEFAULTS = Config()
+from antiphon.serving import serve_forever
+from responsory.projections.reasoning import ReasoningField
+from responsory.projections.responses import Profile
 
 
 @click.command(context_settings={"auto_envvar_prefix": "ANTIPHON"})
@@ -22,7 +30,7 @@ DEFAULTS = Config()
 @click.option(
     "--port", default=DEFAULTS.port, type=click.IntRange(0, 65535), help="0 picks a free one."
 )
-@click.option("--engine", default=DEFAULTS.engine, type=click.Choice(["torch", "replay"]))
+@click.option("--engine", default=DEFAULTS.engine, type=click.Choice(get_args(EngineName)))
 @click.option(
     "--fixtures",
     type=click.Path(path_type=Path),
@@ -45,19 +53,19 @@ DEFAULTS = Config()
 @click.option(
     "--wire-profile",
     default=DEFAULTS.wire_profile,
-    type=click.Choice(["openai", "openresponses"]),
+    type=click.Choice(get_args(Profile)),
     help="Names of the events of a Responses stream.",
 )
 @click.option(
     "--reasoning-field",
     default=DEFAULTS.reasoning_field,
-    type=click.Choice(["reasoning_content", "reasoning", "both"]),
+    type=click.Choice(get_args(ReasoningField)),
     help="Where a chat answer shows its reasoning.",
 )
 @click.option(
     "--unknown-model-status",
     default=DEFAULTS.unknown_model_status,
-    type=click.Choice([400, 404]),
+    type=click.Choice(get_args(UnknownModelStatus)),
     help="Status of a request for a model that is not served.",
 )
 @click.option(
@@ -104,6 +112,18 @@ def serve(**options: Any) -> None:
     try:
         config = Config(**options)
         config.check()
-        anyio.run(serve_forever, config, click.echo)
+        is_loaded = anyio.run(serve_forever, config, click.echo)
     except StartupError as error:
         raise click.ClickException(str(error)) from None
+    if not is_loaded:
+        _leave()
+
+
+def _leave() -> None:
+    """End the process and whatever threads are left that load a model.
+
+    The interpreter would wait for them, or pull itself away under native code that goes on.
+    """
+    sys.stdout.flush()
+    sys.stderr.flush()
+    os._exit(0)

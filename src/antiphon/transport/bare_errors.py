@@ -6,13 +6,13 @@ Hypercorn's own are empty: for a handshake that is none, for an application that
 from __future__ import annotations
 
 import json
-import secrets
 
 from hypercorn.protocol.events import Body, Response
 
 from antiphon.errors import AntiphonError, HeadersTooLarge, InvalidRequest
+from antiphon.transport.settings import REQUEST_ID, HostConfig
 
-REQUEST_ID = b"x-request-id"
+_REQUEST_ID = REQUEST_ID.encode()
 
 
 def error_for(status_code: int) -> AntiphonError:
@@ -24,13 +24,15 @@ def error_for(status_code: int) -> AntiphonError:
     return AntiphonError("The server made a mistake.")
 
 
-def head_and_body(error: AntiphonError) -> tuple[list[tuple[bytes, bytes]], bytes]:
+def head_and_body(
+    error: AntiphonError, config: HostConfig
+) -> tuple[list[tuple[bytes, bytes]], bytes]:
     """Headers and body of the answer, with a request id of our own."""
     body = json.dumps(error.body(), separators=(",", ":")).encode()
     headers = [
         (b"content-type", b"application/json"),
         (b"content-length", b"%d" % len(body)),
-        (REQUEST_ID, secrets.token_hex(16).encode()),
+        (_REQUEST_ID, config.new_request_id().encode()),
     ]
     return headers, body
 
@@ -38,12 +40,14 @@ def head_and_body(error: AntiphonError) -> tuple[list[tuple[bytes, bytes]], byte
 def is_bare(response: Response) -> bool:
     """Whether this error is the host's own: those of the application have a request id."""
     names = {bytes(name).lower() for name, _ in response.headers}
-    return response.status_code >= 400 and REQUEST_ID not in names and b"content-type" not in names
+    return response.status_code >= 400 and _REQUEST_ID not in names and b"content-type" not in names
 
 
-def dressed(bare: Response, *connection: tuple[bytes, bytes]) -> tuple[Response, Body]:
+def dressed(
+    bare: Response, config: HostConfig, *connection: tuple[bytes, bytes]
+) -> tuple[Response, Body]:
     """The host's own error with what every other error has, and headers of the connection."""
-    headers, body = head_and_body(error_for(bare.status_code))
+    headers, body = head_and_body(error_for(bare.status_code), config)
     headers += connection
     response = Response(stream_id=bare.stream_id, headers=headers, status_code=bare.status_code)
     return response, Body(stream_id=bare.stream_id, data=body)

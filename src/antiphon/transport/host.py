@@ -7,10 +7,10 @@ import logging
 from typing import Any
 
 from hypercorn.asyncio.worker_context import WorkerContext
-from hypercorn.config import Config
 from hypercorn.typing import AppWrapper, LifespanState
 
 from antiphon.transport.connection import Connection
+from antiphon.transport.settings import HostConfig
 
 FLUSH_S = 0.5
 """What a connection gets to write its last bytes when its time is over."""
@@ -23,7 +23,7 @@ log = logging.getLogger("antiphon.transport")
 class Host:
     """The live connections of one server."""
 
-    def __init__(self, app: AppWrapper, config: Config, state: LifespanState) -> None:
+    def __init__(self, app: AppWrapper, config: HostConfig, state: LifespanState) -> None:
         self._app = app
         self._config = config
         self._state = state

@@ -25,11 +25,13 @@ from hypercorn.protocol.h11 import STREAM_ID, H11Protocol
 from hypercorn.typing import H11SendableEvent
 
 from antiphon.transport.bare_errors import dressed, error_for, head_and_body, is_bare
-from antiphon.transport.settings import READ_AHEAD, UNREAD_BODY
+from antiphon.transport.settings import READ_AHEAD, UNREAD_BODY, HostConfig
 
 
 class AntiphonH1(H11Protocol):
     """One HTTP/1.1 connection."""
+
+    config: HostConfig
 
     def __init__(self, *connection: Any) -> None:
         super().__init__(*connection)
@@ -62,7 +64,7 @@ class AntiphonH1(H11Protocol):
             await asyncio.sleep(0)
             return
         if isinstance(event, Response) and is_bare(event):
-            response, event = dressed(event, (b"connection", b"close"))
+            response, event = dressed(event, self.config, (b"connection", b"close"))
             await super().stream_send(response)
             self._refused = True
         await super().stream_send(event)
@@ -160,7 +162,7 @@ class AntiphonH1(H11Protocol):
             await super()._check_protocol(event)
 
     async def _send_error_response(self, status_code: int) -> None:
-        headers, body = head_and_body(error_for(status_code))
+        headers, body = head_and_body(error_for(status_code), self.config)
         headers += [(b"connection", b"close"), *self.config.response_headers("h11")]
         await self._send_h11_event(h11.Response(status_code=status_code, headers=headers))
         await self._send_h11_event(h11.Data(data=body))

@@ -35,7 +35,7 @@ from hypercorn.utils import filter_pseudo_headers
 
 from antiphon.transport.bare_errors import dressed, is_bare
 from antiphon.transport.send_buffer import SendBuffer
-from antiphon.transport.settings import MAX_DECODED_HEADERS
+from antiphon.transport.settings import MAX_DECODED_HEADERS, HostConfig
 
 log = logging.getLogger("antiphon.transport")
 
@@ -57,6 +57,8 @@ class LenientSettings(Settings):
 
 class AntiphonH2(H2Protocol):
     """One HTTP/2 connection."""
+
+    config: HostConfig
 
     def __init__(self, *connection: Any) -> None:
         super().__init__(*connection)
@@ -163,7 +165,7 @@ class AntiphonH2(H2Protocol):
             case StreamClosed():
                 await self._answered(event.stream_id)
             case Response() if is_bare(event):
-                response, body = dressed(event)
+                response, body = dressed(event, self.config)
                 await super().stream_send(response)
                 await self._queue(body)
             case _:

@@ -4,9 +4,12 @@ from __future__ import annotations
 
 import logging
 import sys
+from collections.abc import Callable
 
 from hypercorn.config import Config
 
+REQUEST_ID = "x-request-id"
+"""The header that names a request, and its answer, whoever gives that."""
 MAX_CONCURRENT_STREAMS = 1024
 """Of one HTTP/2 connection, advertised to the client; more are refused one by one."""
 STREAM_HIGH_WATER = 64 * 1024
@@ -27,7 +30,10 @@ HANDSHAKE_S = 10.0
 
 
 class HostConfig(Config):
-    """Hypercorn's settings for this host: no request count ends a connection."""
+    """Hypercorn's settings for this host: no request count ends a connection.
+
+    ``new_request_id`` names the requests that the host answers by itself.
+    """
 
     accesslog = None
     errorlog = logging.getLogger("antiphon.transport")
@@ -37,6 +43,10 @@ class HostConfig(Config):
     keep_alive_max_requests = sys.maxsize
     keep_alive_timeout = IDLE_S
     ssl_handshake_timeout = HANDSHAKE_S
+
+    def __init__(self, new_request_id: Callable[[], str]) -> None:
+        super().__init__()
+        self.new_request_id = new_request_id
 
     def response_headers(self, protocol: str) -> list[tuple[bytes, bytes]]:
         """``date`` and ``server``, for every response."""

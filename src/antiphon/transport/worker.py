@@ -4,9 +4,8 @@ from __future__ import annotations
 
 import asyncio
 import logging
-import signal
-from collections.abc import AsyncIterator, Awaitable, Callable, Iterator
-from contextlib import asynccontextmanager, contextmanager, nullcontext
+from collections.abc import AsyncIterator, Awaitable, Callable
+from contextlib import asynccontextmanager
 
 from hypercorn.app_wrappers import ASGIWrapper
 from hypercorn.asyncio.lifespan import Lifespan
@@ -14,11 +13,10 @@ from hypercorn.typing import ASGIFramework, LifespanState
 from hypercorn.utils import LifespanFailureError, LifespanTimeoutError
 
 from antiphon.errors import StartupError
+from antiphon.transport.ending import Ending
 from antiphon.transport.host import Host
-from antiphon.transport.listener import BACKLOG, Listener, bind
+from antiphon.transport.listener import BACKLOG, Listener
 from antiphon.transport.settings import HostConfig
-
-__all__ = ["Listener", "bind", "serve"]
 
 log = logging.getLogger("antiphon.transport")
 
@@ -26,24 +24,23 @@ log = logging.getLogger("antiphon.transport")
 async def serve(
     app: ASGIFramework,
     listener: Listener,
+    ending: Ending,
     *,
-    shutdown: Callable[[], Awaitable[object]] | None = None,
+    grace_s: float,
+    new_request_id: Callable[[], str],
     drain: Callable[[], Awaitable[object]] | None = None,
-    grace_s: float = 2.0,
-    ended: asyncio.Event | None = None,
 ) -> None:
-    """Serve HTTP/1.1 and HTTP/2 on ``listener`` until ``shutdown()`` returns.
+    """Serve HTTP/1.1 and HTTP/2 on ``listener`` until ``ending`` is asked for.
 
-    HTTP/2 is spoken after ALPN, by prior knowledge and after ``Upgrade: h2c``. Without
-    ``shutdown``, SIGINT or SIGTERM ends the server, and so does ``ended``; a second signal ends it
-    at once. At the end the application may ``drain``: bring its open responses to their own end,
-    while connections are still taken and served, so that probes and new requests hear of it. Then
-    no connection is taken any more, idle ones are closed and the others get ``grace_s`` seconds.
-    Raises ``StartupError`` when the application does not start.
+    HTTP/2 is spoken after ALPN, by prior knowledge and after ``Upgrade: h2c``. At the end the
+    application may ``drain``: bring its open responses to their own end, while connections are
+    still taken and served, so that probes and new requests hear of it. Then no connection is taken
+    any more, idle ones are closed and the others get ``grace_s`` seconds. Nothing is waited for
+    once the end is forced. ``new_request_id`` names the requests that are no HTTP, and never come
+    to the application. Raises ``StartupError`` when the application does not start.
     """
-    config = HostConfig()
+    config = HostConfig(new_request_id)
     asgi = ASGIWrapper(app)
-    ended, forced = ended or asyncio.Event(), asyncio.Event()
     async with _lifespan(asgi, config) as state:
         host = Host(asgi, config, state)
         server = await asyncio.start_server(
@@ -53,17 +50,16 @@ async def serve(
             ssl=listener.tls,
             ssl_handshake_timeout=config.ssl_handshake_timeout if listener.tls else None,
         )
-        with _signals(ended, forced) if shutdown is None else nullcontext():
+        try:
+            await ending.asked.wait()
+        finally:
             try:
-                await (ended.wait if shutdown is None else shutdown)()
+                if drain is not None:
+                    await _unless(ending.forced, drain())
             finally:
-                try:
-                    if drain is not None:
-                        await _unless(forced, drain())
-                finally:
-                    # Not wait_closed(): from CPython 3.12 on it waits for every connection.
-                    server.close()
-                    await host.close(grace_s, forced)
+                # Not wait_closed(): from CPython 3.12 on it waits for every connection.
+                server.close()
+                await host.close(grace_s, ending.forced)
 
 
 async def _unless(forced: asyncio.Event, work: Awaitable[object]) -> None:
@@ -78,24 +74,6 @@ async def _unless(forced: asyncio.Event, work: Awaitable[object]) -> None:
         for task in (working, waiting):
             task.cancel()
         await asyncio.gather(working, waiting, return_exceptions=True)
-
-
-@contextmanager
-def _signals(first: asyncio.Event, second: asyncio.Event) -> Iterator[None]:
-    """Set ``first`` at a signal to end, ``second`` at the next."""
-
-    def ring() -> None:
-        (second if first.is_set() else first).set()
-
-    loop = asyncio.get_running_loop()
-    numbers = (signal.SIGINT, signal.SIGTERM)
-    for number in numbers:
-        loop.add_signal_handler(number, ring)
-    try:
-        yield
-    finally:
-        for number in numbers:
-            loop.remove_signal_handler(number)
 
 
 @asynccontextmanager

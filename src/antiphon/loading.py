@@ -1,0 +1,109 @@
+"""From settings to an engine that is ready and the models it serves.
+
+What takes its time is done in threads, and a thread cannot be stopped: whoever does not want to
+wait for a load any longer leaves it behind.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Mapping
+from functools import partial
+from typing import TypeAlias
+
+from anyio import to_thread
+
+from antiphon.config import DEFAULT_FIXTURES, Config
+from antiphon.engines.pace import Pace
+from antiphon.engines.port import EngineInfo, EnginePort, EngineStartError
+from antiphon.engines.recording import Recording, load_recordings
+from antiphon.engines.replay import ReplayEngine
+from antiphon.errors import StartupError
+from antiphon.models.files import resolve
+from antiphon.prompting.prompter import TextPrompter
+from antiphon.prompting.replay_prompter import ReplayPrompter
+from antiphon.runs.catalogue import ServedModel
+from responsory.segments import PLAIN, Spec, family
+
+Loaded: TypeAlias = tuple[EnginePort, list[ServedModel], ServedModel]
+"""An engine, the models it serves, and the one to try first."""
+
+_in_thread = partial(to_thread.run_sync, abandon_on_cancel=True)
+
+
+async def load(config: Config) -> Loaded:
+    """The engine that the settings ask for, started. Raises ``StartupError``."""
+    try:
+        return await (load_replay if config.engine == "replay" else load_torch)(config)
+    except EngineStartError as error:
+        raise StartupError(str(error)) from None
+
+
+async def load_torch(config: Config) -> Loaded:
+    """The torch engine with one model under each of its public names."""
+    # A replay server needs nothing of it.
+    from antiphon.engines.torch import TorchEngine
+
+    files = await _in_thread(resolve, config.model)
+    engine = TorchEngine(
+        files,
+        device=config.device,
+        dtype=config.dtype,
+        threads=config.threads,
+        max_running=config.max_running,
+    )
+    prompter = await _in_thread(TextPrompter.load, files)
+    info = await engine.start()
+    created = int(time.time())
+    models = [
+        ServedModel(id=name, created=created, prompter=prompter, info=info)
+        for name in config.served_model_name or (files.name,)
+    ]
+    return engine, models, models[0]
+
+
+async def load_replay(config: Config) -> Loaded:
+    """The replay engine with one model per recording."""
+    recordings = await _in_thread(load_recordings, config.fixtures or DEFAULT_FIXTURES)
+    try:
+        pace = Pace.parse(config.pace)
+    except ValueError as error:
+        raise StartupError(f"--pace: {error}") from None
+    engine = ReplayEngine(recordings, pace=pace)
+    info = await engine.start()
+    models = recorded_models(recordings, info, int(time.time()))
+    example = next((model for model in models if recordings[model.id].answers), models[0])
+    return engine, models, example
+
+
+def recorded_models(
+    recordings: Mapping[str, Recording], info: EngineInfo, created: int
+) -> list[ServedModel]:
+    """A model for each recording. Raises ``StartupError`` for a family that is not known."""
+    return [
+        ServedModel(
+            id=name,
+            created=created,
+            prompter=ReplayPrompter(
+                recording.prompt_tokens, recording.tokenizer, turns=recording.turns
+            ),
+            info=info,
+            format=_format(recording, recording.family),
+            format_of_calls=_calls_alone(recording),
+        )
+        for name, recording in recordings.items()
+    ]
+
+
+def _calls_alone(recording: Recording) -> Spec:
+    """The same family where reasoning is text like any other."""
+    spec = _format(recording, recording.family.rpartition("+")[2])
+    return spec if any(mode.calls for mode in spec.modes.values()) else PLAIN
+
+
+def _format(recording: Recording, name: str) -> Spec:
+    """How a family marks reasoning and calls. Raises ``StartupError`` for one that is not known."""
+    try:
+        return family(name)
+    except KeyError as error:
+        raise StartupError(f"{recording.name}: {error.args[0]}") from None

@@ -1,0 +1,99 @@
+"""The life of a server: listen, load, answer, end."""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+from collections.abc import Callable
+from functools import partial
+
+import anyio
+
+from antiphon.api.counters import Metrics
+from antiphon.app import make_app, make_service, make_starting_app, new_tail, running
+from antiphon.config import Config
+from antiphon.greeting import greeting
+from antiphon.loading import load
+from antiphon.transport.door import Door
+from antiphon.transport.ending import Ending
+from antiphon.transport.listener import Listener, bind
+from antiphon.transport.worker import serve
+
+log = logging.getLogger(__name__)
+
+
+async def serve_forever(config: Config, say: Callable[[str], None]) -> bool:
+    """Listen, load, say so, and answer until a signal ends it. Raises ``StartupError``.
+
+    The port is bound first: when it is taken, nobody waits for a model to load in vain. While it
+    is loaded, probes are answered and everything else is refused for the time being. The answer is
+    whether the load was over: if not, threads may be at it still, and nobody can stop them.
+    """
+    ending = Ending()
+    with (
+        bind(
+            config.host, config.port, certfile=config.certfile, keyfile=config.keyfile
+        ) as listener,
+        ending.on_signals(),
+    ):
+        opening = Opening(config, ending)
+        say("Loading …")
+        task = asyncio.ensure_future(opening.run(listener, say))
+        try:
+            await serve(
+                opening.door,
+                listener,
+                ending,
+                grace_s=config.grace,
+                new_request_id=new_tail,
+                drain=lambda: opening.door.drain(),
+            )
+        finally:
+            task.cancel()
+            with anyio.CancelScope(shield=True):
+                await asyncio.wait({task})
+    if opening.failure is not None:
+        raise opening.failure
+    return opening.loaded
+
+
+class Opening:
+    """A door that is opened once its model is loaded."""
+
+    def __init__(self, config: Config, ending: Ending) -> None:
+        self._config = config
+        self._ending = ending
+        self._metrics = Metrics()
+        self.door = Door(make_starting_app(config, self._metrics))
+        self.loaded = False
+        self.failure: Exception | None = None
+        """What ended the server, where it was no signal."""
+
+    async def run(self, listener: Listener, say: Callable[[str], None]) -> None:
+        """Load, open, and keep the engine going until cancelled. A failure ends the server."""
+        try:
+            await self._load_and_run(listener, say)
+        except Exception as failure:
+            if self._ending.asked.is_set():
+                log.warning("a failure at the end of the server", exc_info=failure)
+            else:
+                self.failure = _alone(failure)
+                self._ending.ask()
+
+    async def _load_and_run(self, listener: Listener, say: Callable[[str], None]) -> None:
+        engine, models, example = await load(self._config)
+        self.loaded = True
+        service = make_service(engine, models, self._config, self._metrics)
+        async with running(service):
+            self.door.drain = partial(service.fanout.drain, self._config.grace)
+            self.door.app = make_app(service)
+            for line in greeting(self._config, models, example, listener.url):
+                say(line)
+            await anyio.sleep_forever()
+
+
+def _alone(failure: Exception) -> Exception:
+    """The failure itself, out of the groups that task groups make of it."""
+    while isinstance(failure, ExceptionGroup) and len(failure.exceptions) == 1:
+        failure = failure.exceptions[0]
+    return failure
