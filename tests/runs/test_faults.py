@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import AsyncIterator, Sequence
 from typing import Any
 
+import anyio
 import pytest
 
 from antiphon.engines.port import EngineError, Finish, StepFrame, TokenSpelling
 from antiphon.errors import AnswerFailed, AntiphonError, EngineFailed, Unavailable
-from antiphon.runs.answers import Answer
+from antiphon.runs.answers import Answer, responses_answer
 from antiphon.runs.choice import Choice
 from antiphon.runs.subscribers import Subscription
 from responsory.events import Event
@@ -127,14 +129,46 @@ async def test_frames_that_end_in_an_error_are_the_death_of_the_engine(
     assert "ended in an error" in caplog.text
 
 
-async def test_an_abort_that_nobody_asked_for_means_the_server_stops() -> None:
+async def test_an_abort_by_a_server_that_stops_says_so() -> None:
+    stage = Stage()
+    run = stage.open(unary())
+    stage.accept(run)
+    async with anyio.create_task_group() as tasks:
+
+        async def stop(grace_s: float) -> None:
+            stage.step(lambda frame: frame.row(run.choices[0].key, finish=Finish.ABORT))
+            tasks.start_soon(stage.fanout.consume)
+
+        setattr(stage.engine, "stop", stop)  # noqa: B010  # what an engine does last
+        await stage.fanout.drain(0)
+    with pytest.raises(Unavailable) as caught:
+        await run.finished()
+    assert caught.value.code == "shutting_down"
+
+
+async def test_an_abort_that_nobody_asked_for_is_the_engines_failure() -> None:
     stage = Stage()
     run = stage.open(unary())
     stage.accept(run)
     stage.step(lambda frame: frame.row(run.choices[0].key, finish=Finish.ABORT))
-    with pytest.raises(Unavailable) as caught:
+    with pytest.raises(EngineFailed):
         await run.finished()
-    assert caught.value.code == "shutting_down"
+
+
+@pytest.mark.parametrize("finish", [Finish.ABORT, Finish.ERROR])
+def test_tokens_that_came_with_the_failure_are_part_of_the_answer(finish: Finish) -> None:
+    stage = Stage()
+    run = stage.open(responses_answer(stream=True), echo={"model": "m"})
+    stage.accept(run)
+    key = run.choices[0].key
+    error = EngineError(code="engine_failed", message="m") if finish is Finish.ERROR else None
+    stage.step(lambda frame: frame.row(key, b"Hi"))
+    stage.step(lambda frame: frame.row(key, b" you", finish=finish, error=error))
+    assert run.frames[-1] == b"data: [DONE]\n\n"
+    failed = json.loads(run.frames[-2].split(b"data: ", 1)[1])["response"]
+    assert failed["status"] == "failed"
+    assert failed["output"][0]["content"][0]["text"] == "Hi you"
+    assert failed["usage"]["output_tokens"] == len("Hi you")
 
 
 class Breaks:

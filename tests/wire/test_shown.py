@@ -192,6 +192,12 @@ async def test_reasoning_can_stay_in_the_text(app: Told) -> None:
     assert [item["type"] for item in body["output"]] == ["message", "function_call"]
 
 
+async def test_reasoning_that_is_left_out_is_not_left_in_the_text(app: Told) -> None:
+    both = {"include_reasoning": False, "separate_reasoning": False}
+    for endpoint in ("chat", "responses"):
+        assert text(endpoint, await app.post(endpoint, says=THOUGHT, **both)) == "so"
+
+
 @pytest.mark.wire("param:completions.separate_reasoning")
 async def test_a_completion_is_raw_text_in_any_case(app: Told) -> None:
     for separate in (True, False):

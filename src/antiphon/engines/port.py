@@ -236,7 +236,8 @@ class StepFrame:
     text: Mapping[int, str] = attrs.field(factory=dict)
     """row -> the recording's own text for the row (replay only), used instead of detokenising."""
     spelling: Mapping[int, Sequence[TokenSpelling]] = attrs.field(factory=dict)
-    """row -> one spelling per new token (replay of recordings with logprobs only)."""
+    """row -> one spelling per new token (replay of recordings with logprobs only): their bytes are
+    the text then, of which ``text`` may have come in other pieces."""
     gauges: Gauges = attrs.field(factory=Gauges)
 
 

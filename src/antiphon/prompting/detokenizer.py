@@ -33,9 +33,10 @@ class Detokenizer:
 
     def feed(self, token: int) -> str:
         """The text that this token completes: may be empty, may hold an earlier token's bytes."""
-        if token in self._hidden:
-            return ""
-        data = self.bytes_of(token)
+        return "" if token in self._hidden else self.feed_bytes(self.bytes_of(token))
+
+    def feed_bytes(self, data: bytes) -> str:
+        """The same for a token that is known by its bytes."""
         text = self._decoder.decode(data)
         if data and data[-1] >= 0xA0 and self._decoder.getstate()[0] in _SURROGATE_STARTS:
             text += self.flush()

@@ -41,7 +41,9 @@ def reading(request: GenerationRequest, model: ServedModel | None) -> Reading:
         "prompt_ids": request.return_token_ids,
     }
     if model is not None:
-        fields["format"] = model.format if request.separate_reasoning else model.format_of_calls
+        # What is to be left out is told from the text in any case.
+        apart = request.separate_reasoning or not request.include_reasoning
+        fields["format"] = model.format if apart else model.format_of_calls
     return fields
 
 

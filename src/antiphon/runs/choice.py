@@ -7,7 +7,13 @@ import math
 from collections.abc import Sequence
 from typing import Literal
 
-from antiphon.engines.port import NO_STOP_ID, NOT_REPORTED, PromptLogprobs, StepFrame
+from antiphon.engines.port import (
+    NO_STOP_ID,
+    NOT_REPORTED,
+    PromptLogprobs,
+    StepFrame,
+    TokenSpelling,
+)
 from antiphon.engines.port import Finish as EngineFinish
 from antiphon.prompting.detokenizer import Detokenizer
 from antiphon.runs.logprobs import drawn_logprob, prompt_logprobs, recorded_logprob
@@ -55,6 +61,8 @@ class Choice:
         self._fresh: list[Event] = []
         self._machine = Response()
         self._detokenizer = detokenizer
+        self._speller: Detokenizer | None = None
+        """Of recorded tokens that bring their own bytes."""
         self._segmenter = segmenter
         self._logprobs = logprobs
         self._stop_ids = stop_ids
@@ -91,14 +99,18 @@ class Choice:
         """
         if (cached := frame.cached[row]) != NOT_REPORTED:
             self._cached = cached
+        self.take(frame, row, first)
+        finish = frame.finish[row]
+        if self._segmenter.ended or finish in _REASONS:
+            self._end(_REASONS.get(finish, "stop"), frame.stop_id[row], now)
+
+    def take(self, frame: StepFrame, row: int, first: int) -> None:
+        """Take the tokens of one row, and nothing of how it ends."""
         if row in frame.prompt_lp:
             self._echo(frame.prompt_lp[row])
         elif frame.n_new[row] or frame.finish[row]:
             self._echo(None)  # an engine that does not keep its word costs no prompt
         self._feed(self._pieces(frame, row, first))
-        finish = frame.finish[row]
-        if self._segmenter.ended or finish in _REASONS:
-            self._end(_REASONS.get(finish, "stop"), frame.stop_id[row], now)
 
     def fail(self, code: str, message: str) -> None:
         """The run failed: what is held comes out, then the terminal events."""
@@ -153,7 +165,8 @@ class Choice:
 
     def _flush(self, *, cut: bool) -> None:
         """What detokenizer and segmenter still hold; ``cut``: the model had not ended."""
-        if self._detokenizer is not None and (tail := self._detokenizer.flush()):
+        detokenizer = self._detokenizer or self._speller
+        if detokenizer is not None and (tail := detokenizer.flush()):
             self._feed([Piece(text=tail)])
         for segment in self._segmenter.finish(cut=cut):
             self._receive(segment)
@@ -182,15 +195,13 @@ class Choice:
         ids = frame.token[first : first + frame.n_new[row]]
         if (spelling := frame.spelling.get(row)) is not None:
             return [
-                Piece(
-                    text=token.text,
-                    ids=(token_id,),
-                    logprobs=(recorded_logprob(token, token_id, ids=self._tokens_as_ids),),
-                )
+                self._spelled(token_id, token)
                 for token_id, token in zip(ids, spelling, strict=True)
             ]
         detokenizer = self._detokenizer
         if detokenizer is None or row in frame.text:
+            if self._speller is not None:
+                return []  # more text of the last token, which its bytes have brought already
             return [Piece(text=frame.text.get(row, ""), ids=tuple(ids))]
         return [
             Piece(
@@ -200,6 +211,16 @@ class Choice:
             )
             for offset, token in enumerate(ids)
         ]
+
+    def _spelled(self, token_id: int, token: TokenSpelling) -> Piece:
+        """A recorded token: what it shows are its bytes, whatever it is called."""
+        if self._detokenizer is not None:
+            text = self._detokenizer.feed(token_id)
+        else:
+            self._speller = self._speller or Detokenizer(())
+            text = self._speller.feed_bytes(token.data)
+        entry = recorded_logprob(token, token_id, ids=self._tokens_as_ids)
+        return Piece(text=text, ids=(token_id,), logprobs=(entry,))
 
     def _logprob(self, table: Detokenizer, frame: StepFrame, at: int) -> tuple[Logprob, ...]:
         token = frame.token[at]

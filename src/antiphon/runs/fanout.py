@@ -34,6 +34,10 @@ KEYS = 2**32
 SECOND_NS = 1_000_000_000
 
 
+BROKEN = frozenset({Finish.ABORT, Finish.ERROR})
+"""A row that ends so may bring tokens, and leaves the answer in pieces."""
+
+
 class Fanout:
     """Opens runs on an engine and carries its frames to them.
 
@@ -190,6 +194,8 @@ class Fanout:
         self, run: Run, choice: Choice, frame: StepFrame, row: int, first: int, now: int
     ) -> None:
         finish = frame.finish[row]
+        if finish in BROKEN and choice.accepted:
+            choice.take(frame, row, first)  # what it still brought is part of the answer
         if finish == Finish.ERROR:
             error = frame.error[row]
             plan = run.plan
@@ -198,8 +204,8 @@ class Fanout:
             log.log(level, "engine on %s: %s: %s", run.plan.tail, error.code, error.message)
             self._end(run, told, EngineFailed())
             return
-        if finish == Finish.ABORT:  # not by us, so the engine is being stopped
-            self._end(run, ShuttingDown())
+        if finish == Finish.ABORT:  # not for this client, whose key would be gone
+            self._end(run, ShuttingDown() if self._closed else EngineFailed())
             return
         if not choice.accepted:
             run.accept(choice)

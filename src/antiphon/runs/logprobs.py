@@ -56,12 +56,16 @@ def prompt_logprobs(
 
 
 def recorded_logprob(token: TokenSpelling, token_id: int, *, ids: bool) -> Logprob:
-    """The entry of a recorded token. Of its alternatives no ids were recorded."""
+    """The entry of a recorded token. Of its alternatives only itself has an id that is known."""
+    top = [
+        TopLogprob(*each, id=token_id if ids and each[2] == token.data else None)
+        for each in token.top
+    ]
     return Logprob(
         token=token.text,
         logprob=token.logprob,
         data=token.data,
-        top=tuple(TopLogprob(*top) for top in token.top),
+        top=tuple(top),
         id=token_id if ids else None,
     )
 
