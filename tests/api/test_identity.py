@@ -11,8 +11,10 @@ from hypothesis import strategies as st
 
 from antiphon.api.identity import tail_of, unique, uuid7_hex
 from api.conftest import Bench
+from api.hosted import hosted
 from api.test_errors import CHAT, HELLO
 from responsory.ids import call_id, chat_call_id
+from transport.hosting import H1Client
 
 
 @given(st.text(alphabet="abcXYZ019._-", min_size=1, max_size=48))
@@ -82,3 +84,12 @@ async def test_the_body_names_the_answer_where_no_header_does(bench: Bench) -> N
 async def test_minted_ids_are_sent(bench: Bench) -> None:
     response = await bench.client.post("/v1/responses", json={"model": "plain/hello", "input": "x"})
     assert (await response.get_json())["id"] == f"resp_{response.headers['x-request-id']}"
+
+
+async def test_what_is_no_http_gets_an_id_like_all_others() -> None:
+    async with hosted() as host, H1Client.open(host.listener) as client:
+        await client.send(b"NO HTTP\r\n\r\n")
+        head = (await client.until(b"\r\n\r\n")).decode()
+    assert head.startswith("HTTP/1.1 400 ")
+    (minted,) = re.findall("\r\nx-request-id: ([0-9a-f]{32})\r\n", head)
+    assert uuid.UUID(minted).version == 7

@@ -24,6 +24,7 @@ FIXTURES = Path(__file__).parents[2] / "fixtures"
 CONFIG = Config(engine="replay", fixtures=FIXTURES, pace="full", port=0, api_key=("key",))
 HELLO = {"model": "plain/hello", "input": "hi"}
 KEY = {"authorization": "Bearer key"}
+UNKNOWN = 'antiphon_requests_total{{endpoint="unknown",status="{status}"}} {count}.0\n'
 GUARD_S = 20
 
 
@@ -82,11 +83,19 @@ async def test_probes_say_that_it_starts_and_then_that_it_is_there(
         assert refused.headers["retry-after"] == "1"
         assert refused.headers["x-request-id"]
         assert (await client.post("/v1/responses", json=HELLO)).status_code == 401
+        metrics = await client.get("/metrics")
+        assert metrics.status_code == 200
+        assert UNKNOWN.format(status=503, count=1) in metrics.text
+        assert "antiphon_requests_running 0.0\n" in metrics.text
         slow.go_on.set()
         await slow.opened.wait()
         assert (await client.get("/ready")).json() == {"status": "ok"}
         answered = await client.post("/v1/responses", json=HELLO, headers=KEY)
         assert answered.json()["status"] == "completed"
+        # What was counted before is not forgotten.
+        metrics = await client.get("/metrics")
+        assert UNKNOWN.format(status=503, count=1) in metrics.text
+        assert UNKNOWN.format(status=401, count=1) in metrics.text
 
 
 async def test_a_signal_ends_a_server_that_is_being_loaded(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -38,7 +38,7 @@ class Metrics:
         )
         self._ignored = Counter(
             "antiphon_ignored_fields",
-            "Request fields that had no effect, as listed in antiphon-ignored-fields",
+            "Request fields that had no effect",
             ("endpoint",),
             registry=self.registry,
         )

@@ -5,6 +5,7 @@ from __future__ import annotations
 import logging
 import os
 import sys
+from contextlib import suppress
 from pathlib import Path
 from typing import Any, get_args
 
@@ -124,6 +125,7 @@ def _leave() -> None:
 
     The interpreter would wait for them, or pull itself away under native code that goes on.
     """
-    sys.stdout.flush()
-    sys.stderr.flush()
+    with suppress(OSError):  # whoever read them has gone
+        sys.stdout.flush()
+        sys.stderr.flush()
     os._exit(0)
