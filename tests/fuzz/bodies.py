@@ -11,9 +11,9 @@ from hypothesis import strategies as st
 
 from antiphon.requests.chat import ChatRequest
 from antiphon.requests.completions import CompletionRequest
-from antiphon.requests.generation import StreamOptions
 from antiphon.requests.messages import ChatMessage
 from antiphon.requests.responses import ResponseRequest
+from antiphon.requests.stream_options import ChunkOptions
 from fuzz.kinds import ANYTHING, CALL_IDS, TEXTS, Values, objects, special
 
 REPLAYED = (
@@ -51,7 +51,7 @@ special("response_format", st.sampled_from([{"type": "text"}, {"type": "json_obj
 special("stream", st.booleans())
 special("phase", st.sampled_from(["commentary", "final_answer", None]))
 special("stream_options", st.one_of(st.none(), st.just({}), st.just({"include_usage": True}),
-                                    objects(StreamOptions)))  # fmt: skip
+                                    objects(ChunkOptions)))  # fmt: skip
 special("top_logprobs", st.integers(0, 20))
 _INCLUDES = ["reasoning.encrypted_content", "message.output_text.logprobs", "x"]
 special("include", st.lists(st.sampled_from(_INCLUDES), max_size=2))

@@ -11,12 +11,10 @@ from typing import Any
 import anyio
 from hypothesis import HealthCheck, Phase, given, seed, settings
 
-from api.conftest import Bench
 from fuzz.answers import Answer, check
 from fuzz.bodies import REPLAYED, Body, bodies
-from fuzz.conftest import TINY
+from fuzz.conftest import TINY, Fuzzed
 from fuzz.size import BODIES, SEED
-from wire.told import Told
 
 PATIENCE_S = 60
 """For one answer: it means that a request hangs, on a machine however busy."""
@@ -46,7 +44,7 @@ def tries(percent: int, path: str, *models: str) -> Callable[[Any], Any]:
     return decorate
 
 
-async def send(bench: Bench | Told, path: str, body: bytes) -> None:
+async def send(bench: Fuzzed, path: str, body: bytes) -> None:
     """Post the body, and check what comes back."""
     with anyio.fail_after(PATIENCE_S):
         response = await bench.client.post(
@@ -56,6 +54,7 @@ async def send(bench: Bench | Told, path: str, body: bytes) -> None:
     assert isinstance(data, bytes)
     headers = {name.lower(): value for name, value in response.headers.items()}
     check(path, Answer(response.status_code, headers, data), may_fail=fails(body))
+    bench.statuses[path, response.status_code] += 1
 
 
 def fails(body: bytes) -> bool:
@@ -64,78 +63,78 @@ def fails(body: bytes) -> bool:
 
 
 @tries(20, CHAT, *REPLAYED)
-async def test_chat(replayed: Bench, body: Body) -> None:
+async def test_chat(replayed: Fuzzed, body: Body) -> None:
     await send(replayed, CHAT, body.data)
 
 
 @tries(20, RESPONSES, *REPLAYED)
-async def test_responses(replayed: Bench, body: Body) -> None:
+async def test_responses(replayed: Fuzzed, body: Body) -> None:
     await send(replayed, RESPONSES, body.data)
 
 
 @tries(16, COMPLETIONS, *REPLAYED)
-async def test_completions(replayed: Bench, body: Body) -> None:
+async def test_completions(replayed: Fuzzed, body: Body) -> None:
     await send(replayed, COMPLETIONS, body.data)
 
 
 @tries(6, COUNT, *REPLAYED)
-async def test_input_tokens(replayed: Bench, body: Body) -> None:
+async def test_input_tokens(replayed: Fuzzed, body: Body) -> None:
     await send(replayed, COUNT, body.data)
 
 
 @tries(3, ENCODE, "plain/unicode", "plain/hello")
-async def test_tokenize(replayed: Bench, body: Body) -> None:
+async def test_tokenize(replayed: Fuzzed, body: Body) -> None:
     await send(replayed, ENCODE, body.data)
 
 
 @tries(3, DECODE, "plain/unicode", "plain/hello")
-async def test_detokenize(replayed: Bench, body: Body) -> None:
+async def test_detokenize(replayed: Fuzzed, body: Body) -> None:
     await send(replayed, DECODE, body.data)
 
 
 @tries(4, CHAT, *REPLAYED)
-async def test_a_strict_server(strict: Bench, body: Body) -> None:
+async def test_a_strict_server(strict: Fuzzed, body: Body) -> None:
     await send(strict, CHAT, body.data)
 
 
 @tries(4, CHAT, TINY)
-async def test_chat_with_a_model(tiny: Bench, body: Body) -> None:
+async def test_chat_with_a_model(tiny: Fuzzed, body: Body) -> None:
     await send(tiny, CHAT, body.data)
 
 
 @tries(4, RESPONSES, TINY)
-async def test_responses_with_a_model(tiny: Bench, body: Body) -> None:
+async def test_responses_with_a_model(tiny: Fuzzed, body: Body) -> None:
     await send(tiny, RESPONSES, body.data)
 
 
 @tries(4, COMPLETIONS, TINY)
-async def test_completions_with_a_model(tiny: Bench, body: Body) -> None:
+async def test_completions_with_a_model(tiny: Fuzzed, body: Body) -> None:
     await send(tiny, COMPLETIONS, body.data)
 
 
 @tries(3, ENCODE, TINY)
-async def test_tokenize_with_a_model(tiny: Bench, body: Body) -> None:
+async def test_tokenize_with_a_model(tiny: Fuzzed, body: Body) -> None:
     await send(tiny, ENCODE, body.data)
 
 
 @tries(2, DECODE, TINY)
-async def test_detokenize_with_a_model(tiny: Bench, body: Body) -> None:
+async def test_detokenize_with_a_model(tiny: Fuzzed, body: Body) -> None:
     await send(tiny, DECODE, body.data)
 
 
 @tries(6, CHAT, "m")
-async def test_chat_with_tools(told_all: Told, body: Body) -> None:
-    told_all.say(SAYS)
+async def test_chat_with_tools(told_all: Fuzzed, body: Body) -> None:
+    told_all.app.say(SAYS)
     await send(told_all, CHAT, body.data)
 
 
 @tries(6, RESPONSES, "m")
-async def test_responses_with_tools(told_all: Told, body: Body) -> None:
-    told_all.say(SAYS)
+async def test_responses_with_tools(told_all: Fuzzed, body: Body) -> None:
+    told_all.app.say(SAYS)
     await send(told_all, RESPONSES, body.data)
 
 
 @tries(3, COMPLETIONS, "m")
-async def test_completions_of_a_model_that_can_do_all(told_all: Told, body: Body) -> None:
-    told_all.say(SAYS)
+async def test_completions_of_a_model_that_can_do_all(told_all: Fuzzed, body: Body) -> None:
+    told_all.app.say(SAYS)
     await send(told_all, COMPLETIONS, body.data)

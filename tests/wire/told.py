@@ -16,6 +16,7 @@ import anyio
 from quart.typing import TestClientProtocol
 from tokenizers import processors
 
+from antiphon.api.service import Service
 from antiphon.app import make_app, make_service, running
 from antiphon.config import Config
 from antiphon.engines.frame_builder import FrameBuilder
@@ -139,11 +140,16 @@ class Told:
     """The application, and what its engine was asked."""
 
     def __init__(
-        self, engine: TellingEngine, client: TestClientProtocol, prompter: TextPrompter
+        self,
+        engine: TellingEngine,
+        client: TestClientProtocol,
+        prompter: TextPrompter,
+        service: Service,
     ) -> None:
         self.engine = engine
         self.client = client
         self.prompter = prompter
+        self.service = service
 
     def say(self, text: str) -> None:
         """What the model says from now on."""
@@ -226,4 +232,4 @@ async def told(
     )
     service = make_service(engine, [model], Config(**settings))
     async with running(service):
-        yield Told(engine, make_app(service).test_client(), prompter)
+        yield Told(engine, make_app(service).test_client(), prompter, service)
