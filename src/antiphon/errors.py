@@ -29,18 +29,31 @@ from collections.abc import Mapping
 from typing import Any, ClassVar
 
 
+MOST_PARAM = 200
+MOST_MESSAGE = 2000
+"""Characters: a refusal is no echo of what a client may have sent megabytes of."""
+
+
+def shortened(text: str, most: int = MOST_PARAM) -> str:
+    """``text``, or its beginning and an ellipsis: at most so many characters."""
+    return text if len(text) <= most else f"{text[: most - 1]}…"
+
+
 class AntiphonError(Exception):
-    """A refusal. ``message`` is for the client: no paths, no stack, no addresses."""
+    """A refusal. ``message`` is for the client: no paths, no stack, no addresses.
+
+    What is too long to be repeated is shortened, the message as well as ``param``.
+    """
 
     status: ClassVar[int] = 500
     type: ClassVar[str] = "server_error"
     default_code: ClassVar[str] = "internal_error"
 
     def __init__(self, message: str, *, code: str | None = None, param: str | None = None) -> None:
-        super().__init__(message)
-        self.message = message
+        self.message = shortened(message, MOST_MESSAGE)
+        super().__init__(self.message)
         self.code = code or self.default_code
-        self.param = param
+        self.param = None if param is None else shortened(param)
 
     @property
     def headers(self) -> Mapping[str, str]:

@@ -52,7 +52,7 @@ def ignored_header(names: Sequence[str]) -> dict[str, str]:
     """
     if not names:
         return {}
-    g.ignored = len(names)
+    g.ignored = len(names) + g.get("unnamed", 0)
     named = sorted(names)[:MAX_NAMED]
     return {"antiphon-ignored-fields": ", ".join(map(_safe, named))}
 

@@ -1,20 +1,23 @@
 """The JSON body of the current request: media type, then size (by the host), then syntax.
 
-A small body is parsed where it is; a large one in a thread, because minutes of other clients'
-streams must not wait for one client's megabytes.
+A small body is parsed where it is; a larger one in a thread, because minutes of other clients'
+streams must not wait for one client's megabytes. Large ones take turns, without the collector.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any, TypeVar
 
 import anyio
-from anyio import to_thread
-from quart import request
+from anyio import CapacityLimiter, to_thread
+from anyio.lowlevel import RunVar
+from quart import g, request
+from werkzeug.http import parse_options_header
 
 from antiphon.api.service import Service
-from antiphon.errors import InvalidRequest, RequestTimeout, UnsupportedMedia
+from antiphon.api.uncollected import uncollected
+from antiphon.errors import InvalidRequest, RequestTimeout, UnsupportedMedia, shortened
 from antiphon.requests.body import Body
 from antiphon.requests.json_body import parse_object
 
@@ -22,6 +25,10 @@ T = TypeVar("T", bound=Body)
 
 SMALL = 32 * 1024
 """Bytes that are parsed on the event loop: well under a millisecond."""
+LARGE = 256 * 1024
+"""Bytes above which there may be hundreds of thousands of objects in a body."""
+
+_turns: RunVar[CapacityLimiter] = RunVar("turns")
 
 
 async def read_request(
@@ -29,27 +36,57 @@ async def read_request(
 ) -> tuple[T, list[str]]:
     """The typed request and the sorted paths of the fields that change nothing.
 
-    They are unknown, unless the server refuses those, or known and without effect here.
+    They are unknown, unless the server refuses those, or known and without effect here. Of very
+    many the first are named; ``g.unnamed`` counts the others.
 
     Raises ``UnsupportedMedia``, ``PayloadTooLarge``, ``RequestTimeout``, ``InvalidRequest``.
     """
-    if request.mimetype != "application/json":
-        raise UnsupportedMedia("The content type must be application/json.")
-    if request.headers.get("Content-Encoding", "identity").lower() != "identity":
-        raise UnsupportedMedia("Encoded request bodies are not supported.")
+    _check_media(request.headers.getlist("content-type"))
+    _check_encodings(request.headers.getlist("content-encoding"))
     try:
         with anyio.fail_after(service.body_timeout_s):
             body = await request.body
     except TimeoutError:
         raise RequestTimeout("The request body did not arrive in time.") from None
-
-    def work() -> T:
-        return parse(parse_object(body))
-
-    typed = work() if len(body) <= SMALL else await to_thread.run_sync(work)
+    typed = await _parsed(body, parse)
     if typed.unknown and service.strict_requests:
-        first = min(typed.unknown)
+        first = shortened(typed.unknown[0])
         raise InvalidRequest(
             f"Unknown parameter: `{first}`.", code="unknown_parameter", param=first
         )
+    g.unnamed = typed.unnamed
     return typed, sorted([*typed.ignored, *typed.unknown])
+
+
+async def _parsed(body: bytes, parse: Callable[[Mapping[str, Any]], T]) -> T:
+    def work() -> T:
+        return parse(parse_object(body))
+
+    def work_uncollected() -> T:
+        with uncollected():
+            return work()
+
+    if len(body) <= SMALL:
+        return work()
+    if len(body) <= LARGE:
+        return await to_thread.run_sync(work)
+    try:
+        turns = _turns.get()
+    except LookupError:
+        turns = CapacityLimiter(1)
+        _turns.set(turns)
+    return await to_thread.run_sync(work_uncollected, limiter=turns)
+
+
+def _check_media(given: Sequence[str]) -> None:
+    """Every value counts: of two that differ, nobody knows which the body is."""
+    kinds = {parse_options_header(value)[0].lower() for value in given}
+    if kinds != {"application/json"}:
+        raise UnsupportedMedia("The content type must be application/json.")
+
+
+def _check_encodings(given: Sequence[str]) -> None:
+    """A header may come twice, and hold several; an empty one is none (RFC 9110, section 5.6.1)."""
+    encodings = {name.strip().lower() for value in given for name in value.split(",")}
+    if encodings - {"", "identity"}:
+        raise UnsupportedMedia("Encoded request bodies are not supported.")

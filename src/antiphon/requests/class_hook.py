@@ -13,9 +13,9 @@ from cattrs.gen import make_dict_structure_fn
 from antiphon.requests.faults import invalid_type
 
 strangers: ContextVar[list[dict[str, Any]]] = ContextVar("strangers")
-"""The objects of the body at hand that have fields without a place in their class.
+"""The first object seen of the body at hand that has fields without a place in its class.
 
-Hardly any body has one, so that looking for their paths can wait until one is seen.
+Hardly any body has one, so that looking for their paths can wait until then.
 """
 
 
@@ -42,8 +42,8 @@ def class_hook(cls: Any, converter: Converter) -> Callable[[Any, Any], Any]:
             raise invalid_type(value, dict)
         if drops and None in value.values():
             value = {k: v for k, v in value.items() if v is not None or k in required}
-        if not known.issuperset(value):
-            strangers.get().append(value)
+        if not known.issuperset(value) and not (seen := strangers.get()):
+            seen.append(value)
         return inner(value, cls)
 
     return hook

@@ -11,7 +11,7 @@ from antiphon.errors import InvalidRequest
 from antiphon.requests.constraints import Between, Only
 from antiphon.requests.converter import structure
 from antiphon.requests.generation import ChunkedRequest
-from antiphon.requests.refusals import COMPLETIONS, refuse_unsupported
+from antiphon.requests.refusals import COMPLETIONS
 from antiphon.requests.token_ids import check_token_ids
 
 MAX_SEQUENCES = 4096
@@ -22,9 +22,11 @@ DEFAULT_MAX_TOKENS = 16
 class CompletionRequest(ChunkedRequest):
     """The body of a completions call; ``prompts`` is its prompt in one form."""
 
-    without_effect: ClassVar[frozenset[str]] = frozenset(
-        {"service_tier", "session_id", "prompt_cache_key", "safety_identifier"}
-    )
+    refused: ClassVar[Mapping[str, str]] = COMPLETIONS
+    without_effect: ClassVar[frozenset[str]] = frozenset({
+        "store", "metadata", "prediction", "moderation", "service_tier", "session_id",
+        "prompt_cache_key", "prompt_cache_options", "prompt_cache_retention", "safety_identifier",
+    })  # fmt: skip
 
     prompt: str | list[Any]
     max_tokens: Annotated[int, Between(0)] = DEFAULT_MAX_TOKENS
@@ -47,7 +49,6 @@ class CompletionRequest(ChunkedRequest):
 
 def parse_completion(body: Mapping[str, Any]) -> CompletionRequest:
     """The typed request. Raises ``InvalidRequest``."""
-    refuse_unsupported(body, COMPLETIONS)
     request = structure(body, CompletionRequest)
     request.check(request.max_tokens, "max_tokens")
     _check_prompt(request.prompt)

@@ -12,8 +12,8 @@ from typing import Any, Protocol
 
 import attrs
 
-from antiphon.errors import InvalidRequest
-from antiphon.requests.faults import quoted
+from antiphon.errors import InvalidRequest, shortened
+from antiphon.requests.faults import MOST_REPEATED, quoted
 
 
 class Constraint(Protocol):
@@ -35,12 +35,18 @@ class Between:
         kind = "integer" if isinstance(value, int) else "decimal"
         if self.low is not None and value < self.low:
             raise InvalidRequest(
-                f"{value} is below the minimum, {self.low}.", code=f"{kind}_below_min_value"
+                f"{_digits(value)} is below the minimum, {self.low}.",
+                code=f"{kind}_below_min_value",
             )
         if self.high is not None and value > self.high:
             raise InvalidRequest(
-                f"{value} is above the maximum, {self.high}.", code=f"{kind}_above_max_value"
+                f"{_digits(value)} is above the maximum, {self.high}.",
+                code=f"{kind}_above_max_value",
             )
+
+
+def _digits(value: float) -> str:
+    return shortened(str(value), MOST_REPEATED)
 
 
 @attrs.frozen

@@ -22,9 +22,13 @@ from antiphon.errors import InvalidRequest
 from antiphon.requests.body import Body
 from antiphon.requests.class_hook import strangers
 from antiphon.requests.faults import at, missing
+from antiphon.requests.refusals import refuse_unsupported
 from antiphon.requests.structure_hooks import strict_converter
 
 B = TypeVar("B", bound=Body)
+
+MANY = 1000
+"""Paths that are gathered before all but the first are let go."""
 
 _fast = strict_converter(detailed=False)
 _detailed = strict_converter(detailed=True)
@@ -33,8 +37,10 @@ _detailed = strict_converter(detailed=True)
 def structure(body: Mapping[str, Any], cls: type[B]) -> B:
     """``body`` as a ``cls``, which knows the names of the fields that have no place in it.
 
-    Raises ``InvalidRequest`` naming the first field that is wrong.
+    Raises ``InvalidRequest`` naming the first parameter that is not offered, or else the first
+    field that is wrong.
     """
+    refuse_unsupported(body, cls.refused)
     seen: list[dict[str, Any]] = []
     token = strangers.set(seen)
     try:
@@ -44,9 +50,21 @@ def structure(body: Mapping[str, Any], cls: type[B]) -> B:
     finally:
         strangers.reset(token)
     if seen:
-        for path in unknown_fields(body, typed):
-            (typed.ignored if path in cls.without_effect else typed.unknown).append(path)
+        _list_strangers(body, typed)
     return typed
+
+
+def _list_strangers(body: Mapping[str, Any], typed: Body) -> None:
+    """Name the fields of ``body`` without a place in ``typed``, never all of a million."""
+    for path in unknown_fields(body, typed):
+        # What is refused and yet here has the value that asks for nothing.
+        if path in typed.without_effect or path in typed.refused:
+            typed.ignored.append(path)
+        else:
+            typed.unknown.append(path)
+            if len(typed.unknown) > MANY:
+                typed.keep_the_first()
+    typed.keep_the_first()
 
 
 def explain(body: Mapping[str, Any], cls: type[B]) -> B:
@@ -66,22 +84,17 @@ def unknown_fields(body: Mapping[str, Any], value: Any, prefix: str = "") -> Ite
     for alias, raw in body.items():
         if raw is None:
             continue
-        path = f"{prefix}{alias}"
         if alias not in names:
-            yield path
-        elif isinstance(raw, dict | list):
+            yield f"{prefix}{alias}"
+        elif isinstance(raw, dict):
             typed = getattr(value, names[alias])
-            pairs = (
-                [(raw, typed, f"{path}.")]
-                if isinstance(raw, dict)
-                else [
-                    (item, inner, f"{path}[{index}].")
-                    for index, (item, inner) in enumerate(zip(raw, typed, strict=True))
-                ]
-            )
-            for item, inner, place in pairs:
+            if attrs.has(type(typed)):
+                yield from unknown_fields(raw, typed, f"{prefix}{alias}.")
+        elif isinstance(raw, list):
+            typed = getattr(value, names[alias])
+            for index, (item, inner) in enumerate(zip(raw, typed, strict=True)):
                 if isinstance(item, dict) and attrs.has(type(inner)):
-                    yield from unknown_fields(item, inner, place)
+                    yield from unknown_fields(item, inner, f"{prefix}{alias}[{index}].")
 
 
 _known: dict[type, Mapping[str, str]] = {}

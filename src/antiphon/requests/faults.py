@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from antiphon.errors import InvalidRequest
+from antiphon.errors import InvalidRequest, shortened
 
 MISSING = "missing_required_parameter"
 
@@ -30,13 +30,20 @@ def invalid_type(value: Any, *expected: type) -> InvalidRequest:
     return InvalidRequest(f"Expected {names}, got {found}.", code="invalid_type")
 
 
+def out_of_range(kind: str, *, below: bool) -> InvalidRequest:
+    """The refusal of a number that no limit needs to be named for; ``kind`` as in the codes."""
+    side = "below_min" if below else "above_max"
+    return InvalidRequest("The number is out of range.", code=f"{kind}_{side}_value")
+
+
 def quoted(value: str) -> str:
-    """What a client sent, as a message may repeat it: a refusal is no echo of megabytes."""
-    return f"'{value}'" if len(value) <= MOST_REPEATED else f"'{value[:MOST_REPEATED]}…'"
+    """What a client sent, as a message may repeat it."""
+    return f"'{shortened(value, MOST_REPEATED)}'"
 
 
 def missing(param: str) -> InvalidRequest:
     """The refusal of a body that lacks a required field."""
+    param = shortened(param)
     return InvalidRequest(f"Missing required parameter: `{param}`.", code=MISSING, param=param)
 
 
@@ -44,6 +51,7 @@ def at(path: str, error: InvalidRequest) -> InvalidRequest:
     """``error`` as it reads when its param is relative to ``path``; either may be empty."""
     inner = error.param or ""
     place = f"{path}{inner}" if not path or not inner or inner[0] == "[" else f"{path}.{inner}"
+    place = shortened(place)
     if error.code == MISSING:
         return missing(place)
     return InvalidRequest(f"Invalid `{place}`: {error.message}", code=error.code, param=place)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Annotated, Any, Literal
+from typing import Annotated, Any
 
 import attrs
 
@@ -10,6 +10,7 @@ from antiphon.errors import InvalidRequest
 from antiphon.requests.body import Body
 from antiphon.requests.constraints import Above, Between, Length, Only
 from antiphon.requests.faults import quoted
+from antiphon.requests.stream_options import ChunkOptions, StreamOptions
 from antiphon.requests.structured import (
     Constraint,
     ResponseFormat,
@@ -26,8 +27,6 @@ INT32 = Between(-(2**31), 2**31 - 1)
 INT64 = Between(-(2**63), 2**63 - 1)
 PENALTY = Between(-2, 2)
 
-Verbosity = Literal["low", "medium", "high"]
-Effort = Literal["none", "minimal", "low", "medium", "high", "xhigh", "max"]
 StopString = Annotated[str, Length(1)]
 
 
@@ -37,6 +36,7 @@ class GenerationRequest(Body):
 
     model: Annotated[str, Length(1)]
     stream: bool = False
+    stream_options: StreamOptions | None = None
     temperature: Annotated[float, Between(0, 2)] = 1.0
     top_p: Annotated[float, Between(0, 1)] = 1.0
     presence_penalty: Annotated[float, PENALTY] = 0.0
@@ -84,12 +84,23 @@ class GenerationRequest(Body):
             return ()
         return (self.stop,) if isinstance(self.stop, str) else tuple(self.stop)
 
+    @property
+    def wants_obfuscation(self) -> bool:
+        """Whether deltas of the stream are padded to hide the length of their text."""
+        return self.stream_options is not None and self.stream_options.include_obfuscation
+
     def formats(self) -> list[Constraint]:
         """The constraint of the endpoint's own format parameter, if it has one."""
         return []
 
     def check(self, token_limit: int | None, limit_param: str) -> None:
         """What no single field can tell, and ``constraint``. Raises ``InvalidRequest``."""
+        if self.stream_options is not None and not self.stream:
+            raise InvalidRequest(
+                "`stream_options` is only allowed when `stream` is true.",
+                code="invalid_value",
+                param="stream_options",
+            )
         for name in self.logit_bias:
             if not (name.isascii() and name.isdigit() and len(name) <= 10):
                 raise InvalidRequest(
@@ -115,19 +126,10 @@ class GenerationRequest(Body):
 
 
 @attrs.define(kw_only=True)
-class StreamOptions:
-    """``stream_options`` of chat and completions."""
-
-    include_usage: bool = False
-    continuous_usage_stats: bool = False
-    include_obfuscation: bool = False
-
-
-@attrs.define(kw_only=True)
 class ChunkedRequest(GenerationRequest):
     """What chat and completions have beyond the rest: streams of chunks."""
 
-    stream_options: StreamOptions | None = None
+    stream_options: ChunkOptions | None = None
     response_format: ResponseFormat | None = None
 
     @property
@@ -140,50 +142,5 @@ class ChunkedRequest(GenerationRequest):
         """Whether every chunk of the stream carries the usage so far."""
         return self.stream_options is not None and self.stream_options.continuous_usage_stats
 
-    @property
-    def wants_obfuscation(self) -> bool:
-        """Whether deltas of the stream are padded to hide the length of their text."""
-        return self.stream_options is not None and self.stream_options.include_obfuscation
-
     def formats(self) -> list[Constraint]:
         return of_format(self.response_format, "response_format")
-
-    def check(self, token_limit: int | None, limit_param: str) -> None:
-        check_stream_options(self.stream, self.stream_options)
-        super().check(token_limit, limit_param)
-
-
-def check_stream_options(stream: bool, options: object) -> None:
-    """Options need a stream. Raises ``InvalidRequest``."""
-    if options is not None and not stream:
-        raise InvalidRequest(
-            "`stream_options` is only allowed when `stream` is true.",
-            code="invalid_value",
-            param="stream_options",
-        )
-
-
-RESERVED_TEMPLATE_NAMES = frozenset(
-    {"messages", "tools", "documents", "add_generation_prompt", "bos_token", "eos_token"}
-)
-
-
-def check_template_kwargs(kwargs: dict[str, Any]) -> None:
-    """Refuse the names that the server sets itself. Raises ``InvalidRequest``."""
-    for name in sorted(RESERVED_TEMPLATE_NAMES & kwargs.keys()):
-        raise InvalidRequest(
-            f"`chat_template_kwargs` may not set '{name}'.",
-            code="invalid_value",
-            param=f"chat_template_kwargs.{name}",
-        )
-
-
-def template_variables(effort: Effort | None, verbosity: Verbosity | None) -> dict[str, Any]:
-    """The names by which chat templates know these two; none for what was not asked."""
-    variables: dict[str, Any] = {}
-    if effort is not None:
-        thinking = effort != "none"
-        variables |= {"enable_thinking": thinking, "thinking": thinking, "reasoning_effort": effort}
-    if verbosity is not None:
-        variables["verbosity"] = verbosity
-    return variables

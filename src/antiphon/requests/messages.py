@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from typing import Annotated, Any, Literal
 
 import attrs
@@ -87,29 +86,3 @@ def _check_message(message: ChatMessage) -> None:
         raise InvalidRequest(
             "Only an assistant message has calls.", code="invalid_value", param="tool_calls"
         )
-
-
-def generation_prompt(
-    body: Mapping[str, Any], messages: list[ChatMessage], *, asked: bool, continued: bool
-) -> bool:
-    """Whether the prompt ends with the opening of a new message: not if the last is continued.
-
-    ``asked`` is its field, true by default; ``body`` tells whether it was given. Raises
-    ``InvalidRequest`` for both at once, and for a last message that cannot be continued.
-    """
-    if not continued:
-        return asked
-    if body.get("add_generation_prompt"):
-        raise InvalidRequest(
-            "`add_generation_prompt` and `continue_final_message` exclude each other.",
-            code="conflicting_parameters",
-            param="continue_final_message",
-        )
-    last = messages[-1]
-    if last.role != "assistant" or not last.content or last.tool_calls:
-        raise InvalidRequest(
-            "`continue_final_message` needs an assistant text at the end, without calls.",
-            code="invalid_value",
-            param="continue_final_message",
-        )
-    return False

@@ -3,24 +3,21 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from itertools import islice
 from typing import Annotated, Any, ClassVar, Literal
 
 import attrs
 
 from antiphon.errors import InvalidRequest, NotFound
+from antiphon.requests.body import MOST_NAMED
 from antiphon.requests.constraints import Between, Length, Only, Pattern, Refused
 from antiphon.requests.converter import structure
 from antiphon.requests.faults import quoted
-from antiphon.requests.generation import (
-    Effort,
-    GenerationRequest,
-    Verbosity,
-    check_stream_options,
-    check_template_kwargs,
-)
+from antiphon.requests.generation import GenerationRequest
 from antiphon.requests.input_items import InputItem, check_items
-from antiphon.requests.refusals import RESPONSES, refuse_unsupported
+from antiphon.requests.refusals import RESPONSES
 from antiphon.requests.structured import Constraint, FreeText, TextFormat, of_format
+from antiphon.requests.template_names import Effort, Verbosity, check_template_kwargs
 from antiphon.requests.tool_choice import (
     ResponseToolChoice,
     ToolChoice,
@@ -41,13 +38,6 @@ Include = Literal[
     "computer_call_output.output.image_url",
     "message.input_image.image_url",
 ]
-
-
-@attrs.define(kw_only=True)
-class ResponseStreamOptions:
-    """``stream_options``; usage is on every terminal event anyway."""
-
-    include_obfuscation: bool = False
 
 
 @attrs.define(kw_only=True)
@@ -73,12 +63,12 @@ class ReasoningOptions:
 class ResponseRequest(GenerationRequest):
     """The body of a create call, and of a count of its input tokens."""
 
+    refused: ClassVar[Mapping[str, str]] = RESPONSES
     without_effect: ClassVar[frozenset[str]] = frozenset(
-        {"prompt_cache_options", "stream_options.include_usage"}
+        {"prompt_cache_options", "prediction", "session_id", "stream_options.include_usage"}
     )
 
     input: str | Annotated[list[InputItem], Length(1)]
-    stream_options: ResponseStreamOptions | None = None
     instructions: str | None = None
     max_output_tokens: Annotated[int, Between(1)] | None = None
     tools: Annotated[list[FunctionTool], Length(0, 128)] = attrs.field(factory=list)
@@ -126,11 +116,6 @@ class ResponseRequest(GenerationRequest):
         return normalised(self.tool_choice)
 
     @property
-    def wants_obfuscation(self) -> bool:
-        """Whether deltas of the stream are padded to hide the length of their text."""
-        return self.stream_options is not None and self.stream_options.include_obfuscation
-
-    @property
     def wants_envelope(self) -> bool:
         """Whether reasoning items come with ``encrypted_content``."""
         return ENVELOPE_INCLUDE in self.include
@@ -141,19 +126,20 @@ class ResponseRequest(GenerationRequest):
 
 def parse_response(body: Mapping[str, Any]) -> ResponseRequest:
     """The typed request. Raises ``InvalidRequest`` or ``NotFound``."""
-    refuse_unsupported(body, RESPONSES)
     request = structure(body, ResponseRequest)
-    check_stream_options(request.stream, request.stream_options)
     request.check(request.max_output_tokens, "max_output_tokens")
     if isinstance(request.input, list):
         check_items(request.input)
     elif not request.input:
         raise InvalidRequest("Invalid `input`: it is empty.", code="invalid_value", param="input")
-    request.ignored += [
+    unused = (
         f"include[{index}]"
         for index, value in enumerate(request.include)
         if value not in (LOGPROBS_INCLUDE, ENVELOPE_INCLUDE)
-    ]
+    )
+    request.ignored += islice(unused, MOST_NAMED)
+    request.unnamed += sum(1 for _ in unused)
+    request.keep_the_first()
     for key in request.metadata:
         if len(key) > 64:
             raise InvalidRequest(

@@ -7,7 +7,7 @@ detailed one collects the path to it. Both take exactly the same values.
 from __future__ import annotations
 
 import types
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Annotated, Any, Literal, Union, get_args, get_origin
 
 import attrs
@@ -17,7 +17,8 @@ from cattrs.errors import IterableValidationError, IterableValidationNote
 
 from antiphon.errors import InvalidRequest
 from antiphon.requests.class_hook import class_hook
-from antiphon.requests.faults import invalid_type, quoted
+from antiphon.requests.constraints import Length
+from antiphon.requests.faults import invalid_type, out_of_range, quoted
 from antiphon.requests.union_hook import union_hook
 
 Hook = Callable[[Any, Any], Any]
@@ -63,7 +64,7 @@ def _number(value: Any, _: Any) -> float:
     try:
         return float(value)
     except OverflowError:
-        raise InvalidRequest("The number is out of range.", code="invalid_value") from None
+        raise out_of_range("decimal", below=value < 0) from None
 
 
 def _literal_hook(kind: Any, _: Converter) -> Hook:
@@ -83,15 +84,32 @@ def _literal_hook(kind: Any, _: Converter) -> Hook:
 
 
 def _annotated_hook(kind: Any, converter: Converter) -> Hook:
-    base, *constraints = get_args(kind)
+    base, *every = get_args(kind)
     inner = converter.get_structure_hook(base)
-    checks = [constraint.check for constraint in constraints]
+    if (sized := get_origin(base)) in (list, dict):
+        # Their length is checked first: what is too long may have a million entries to convert.
+        lengths = [each.check for each in every if isinstance(each, Length)]
+        inner = _measured(inner, sized, lengths) if lengths else inner
+        every = [each for each in every if not isinstance(each, Length)]
+    checks = [constraint.check for constraint in every]
+    if not checks:
+        return inner
 
     def hook(value: Any, _: Any) -> Any:
         typed = inner(value, None)
         for check in checks:
             check(typed)
         return typed
+
+    return hook
+
+
+def _measured(inner: Hook, sized: Any, checks: Sequence[Callable[[Any], None]]) -> Hook:
+    def hook(value: Any, _: Any) -> Any:
+        if type(value) is sized:
+            for check in checks:
+                check(value)
+        return inner(value, None)
 
     return hook
 

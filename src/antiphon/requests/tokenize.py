@@ -3,25 +3,41 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Annotated, Any
+from typing import Annotated, Any, ClassVar
 
 import attrs
 
 from antiphon.errors import InvalidRequest
 from antiphon.requests.body import Body
+from antiphon.requests.chat_prompt import ChatPrompt
 from antiphon.requests.constraints import Length, Refused
 from antiphon.requests.converter import structure
-from antiphon.requests.generation import check_template_kwargs
-from antiphon.requests.messages import ChatMessage, check_messages, generation_prompt
+from antiphon.requests.generation import ChunkedRequest
+from antiphon.requests.refusals import ANYWHERE, DETOKENIZED, TOKENIZED_CHAT, TOKENIZED_PROMPT
 from antiphon.requests.token_ids import TokenIds
-from antiphon.requests.tools import ChatTool, check_tool_names
 
 ModelName = Annotated[str, Length(1)]
+
+OF_ANSWERS: frozenset[str] = frozenset({
+    *(field.name for field in attrs.fields(ChunkedRequest) if field.init),
+    "max_tokens", "max_completion_tokens", "max_output_tokens", "n", "best_of", "echo", "logprobs",
+    "top_logprobs", "parallel_tool_calls", "max_tool_calls", "modalities", "include", "background",
+    "store", "metadata", "prediction", "moderation", "service_tier", "session_id",
+    "prompt_cache_key", "prompt_cache_options", "prompt_cache_retention", "safety_identifier",
+    *ANYWHERE,
+})  # fmt: skip
+"""What decides how an answer is made, and not which ids a text has.
+
+A client may have its chat counted by sending the body of the chat as it is.
+"""
 
 
 @attrs.define(kw_only=True)
 class EncodePrompt(Body):
     """A text to tokenize; without a model it is the server's first."""
+
+    refused: ClassVar[Mapping[str, str]] = TOKENIZED_PROMPT
+    without_effect: ClassVar[frozenset[str]] = OF_ANSWERS
 
     model: ModelName | None = None
     prompt: str
@@ -30,18 +46,13 @@ class EncodePrompt(Body):
 
 
 @attrs.define(kw_only=True)
-class EncodeChat(Body):
+class EncodeChat(ChatPrompt):
     """A conversation to render and tokenize, as a chat call would."""
 
+    refused: ClassVar[Mapping[str, str]] = TOKENIZED_CHAT
+    without_effect: ClassVar[frozenset[str]] = OF_ANSWERS
+
     model: ModelName | None = None
-    messages: Annotated[list[ChatMessage], Length(1)]
-    tools: Annotated[list[ChatTool], Length(0, 128)] = attrs.field(factory=list)
-    add_generation_prompt: bool = True
-    """False too when ``continue_final_message`` is given."""
-    continue_final_message: bool = False
-    documents: list[dict[str, Any]] | None = None
-    chat_template_kwargs: dict[str, Any] = attrs.field(factory=dict)
-    add_special_tokens: bool = False
     return_token_strs: bool = False
     chat_template: Annotated[Any, Refused()] = None
     mm_processor_kwargs: Annotated[Any, Refused()] = None
@@ -50,6 +61,9 @@ class EncodeChat(Body):
 @attrs.define(kw_only=True)
 class Decode(Body):
     """Token ids to turn into text."""
+
+    refused: ClassVar[Mapping[str, str]] = DETOKENIZED
+    without_effect: ClassVar[frozenset[str]] = OF_ANSWERS | TOKENIZED_PROMPT.keys()
 
     model: ModelName | None = None
     tokens: Annotated[list[Any], TokenIds()]
@@ -66,15 +80,7 @@ def parse_encode(body: Mapping[str, Any]) -> EncodePrompt | EncodeChat:
             param="messages",
         )
     request = structure(body, EncodeChat)
-    check_messages(request.messages)
-    request.add_generation_prompt = generation_prompt(
-        body,
-        request.messages,
-        asked=request.add_generation_prompt,
-        continued=request.continue_final_message,
-    )
-    check_template_kwargs(request.chat_template_kwargs)
-    check_tool_names([tool.function.name for tool in request.tools], "function.name")
+    request.check_prompt(body)
     return request
 
 

@@ -17,9 +17,9 @@ from antiphon.prompting.conversation import (
 from antiphon.prompting.truncation import without_oldest
 from antiphon.requests.chat import ChatRequest
 from antiphon.requests.completions import CompletionRequest
-from antiphon.requests.generation import template_variables
 from antiphon.requests.input_items import InputItem, InputMessage
 from antiphon.requests.responses import ResponseRequest
+from antiphon.requests.template_names import template_variables
 from antiphon.requests.tokenize import EncodeChat, EncodePrompt
 from antiphon.runs.catalogue import ServedModel
 from antiphon.runs.places import placed
