@@ -105,7 +105,7 @@ CASES: Mapping[str, Case] = {
             .finish(usage=used(15, reasoning=5), ids=(103, 2))
             .log
         ],
-        {"continuous_usage": [11], "token_ids": True},
+        {"include_usage": True, "continuous_usage": [11], "token_ids": True},
         {"token_ids": True},
     ),
     "chat/two-choices-padded": Case(
@@ -142,7 +142,7 @@ CASES: Mapping[str, Case] = {
             .finish("length", usage=used(2))
             .log
         ],
-        {"continuous_usage": [11], "logprobs": True, "token_ids": True},
+        {"include_usage": True, "continuous_usage": [11], "logprobs": True, "token_ids": True},
         {"logprobs": True, "token_ids": True},
     ),
     "responses/sealed-and-padded": Case(

@@ -163,7 +163,8 @@ def chat_body(
     for index, answer in enumerate(answers):
         called = answer.finish == "stop" and answer.calls
         entries = None
-        if logprobs:
+        # A stream has them on chunks of content alone.
+        if logprobs and (any(answer.text) or answer.logprobs):
             entries = chat_logprobs(answer.logprobs, as_ids=tokens_as_ids)
         choices.append(
             {
@@ -195,7 +196,7 @@ def completion_body(
     choices: list[dict[str, Any]] = []
     for index, answer in enumerate(answers):
         arrays = None
-        if logprobs:
+        if logprobs and (any(done.text for done in answer.visible) or answer.logprobs):
             arrays = completion_logprobs(answer.logprobs, answer.offsets(), as_ids=tokens_as_ids)
         choices.append(
             {

@@ -29,9 +29,8 @@ class ChatStream:
     """Renders the chunks of one call, as the request asked for them.
 
     ``logprobs``, ``tokens_as_ids`` (of log probabilities), ``token_ids``: whether it did.
-    ``continuous_usage``: the tokens of each prompt, for counts on every chunk; the last chunk then
-    has the usage too. ``reasoning_field``: the name of reasoning text. ``obfuscation``: gives
-    random characters to pad chunks with.
+    ``continuous_usage``: the tokens of each prompt, for counts on every chunk. ``reasoning_field``:
+    the name of reasoning text. ``obfuscation``: gives random characters to pad chunks with.
     """
 
     def __init__(

@@ -70,7 +70,7 @@ class Choices:
         self.count = count
         self.ended = False
         self._per_prompt = per_prompt
-        self._include_usage = include_usage or continuous_usage is not None
+        self._include_usage = include_usage
         self._object = object_name
         self._public_id = public_id
         self._ended: dict[int, Usage] = {}

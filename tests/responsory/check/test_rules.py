@@ -67,7 +67,7 @@ CHAT_LOGPROBS = chunks(ChatStream(logprobs=True), a_response().tokens(ENTRY, ENT
 CHAT_FAILED = chunks(ChatStream(), a_response().text("Hi").fail())
 CHARACTERS: Any = "x".__mul__
 ASKED: dict[str, Any] = {
-    "continuous_usage": [11], "token_ids": True, "obfuscation": CHARACTERS
+    "include_usage": True, "continuous_usage": [11], "token_ids": True, "obfuscation": CHARACTERS
 }  # fmt: skip
 PROMPT: dict[str, JSON] = {"model": "tiny", "prompt_token_ids": [5, 6]}
 COUNTED = (
@@ -466,7 +466,6 @@ BREAKS: list[tuple[str, str, Events, Change]] = [
     ("usage-key", "openai", CHAT_TEXT, put(1, "usage", None)),
     ("usage-key", "openai", CHAT_TEXT, insert(-1, None, CHAT[-2][1])),
     ("usage-due", "openai", CHAT, drop(-2)),
-    ("usage-due", "openai", CHAT_ASKED, drop(-2)),
     ("usage-key", "openai", CHAT_ASKED, put(1, "usage", None)),
     ("usage-key", "openai", CHAT_ASKED, put(1, "usage", ...)),
     ("exact-keys", "openai", CHAT_ASKED, put(1, "usage.prompt_tokens_details", {})),

@@ -54,7 +54,7 @@ RULES = (
         "usage-due",
         OWN,
         CHUNKS,
-        "Where chunks have the key `usage`, the last chunk has the usage.",
+        "Where chunks have the key `usage` and it is null, the last chunk has the usage.",
     ),
     Rule(
         "finish-reason",
