@@ -45,6 +45,7 @@ class SteeredEngine:
         self._send, self._receive = anyio.create_memory_object_stream[StepFrame](1000)
         self._changed = anyio.Event()
         self._step = 0
+        self._stopped = False
         self.info = EngineInfo(
             name="steered",
             model_id="m",
@@ -98,10 +99,12 @@ class SteeredEngine:
                 yield frame
 
     async def stop(self, grace_s: float) -> None:
-        for request in self.requests:
-            if request.key not in self.aborted:
-                self.end(request.key, Finish.ABORT)
-        self.die()
+        if not self._stopped:
+            self._stopped = True
+            for request in self.requests:
+                if request.key not in self.aborted:
+                    self.end(request.key, Finish.ABORT)
+            self.die()
 
     async def until(self, condition: Callable[[], bool]) -> None:
         """Wait for a submission or an abort that makes it true."""

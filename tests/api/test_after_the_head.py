@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Awaitable, Callable
 from typing import Any
 
 import anyio
@@ -21,7 +21,7 @@ from transport.hosting import GUARD_S
 class Fault:
     """Something that happens to an answer of which "one " has been said."""
 
-    happens: Callable[[Hosted], object]
+    happens: Callable[[Hosted], Awaitable[object]]
     says: str
     status: int
     code: str
@@ -29,24 +29,24 @@ class Fault:
     server: dict[str, Any] = attrs.field(factory=dict)
 
 
-def fails(host: Hosted) -> None:
+async def fails(host: Hosted) -> None:
     error = EngineError(code="engine_failed", message="/dev/gpu0 fell off at 0xdeadbeef")
     host.engine.end(host.engine.requests[0].key, Finish.ERROR, error)
 
 
-def dies(host: Hosted) -> None:
+async def dies(host: Hosted) -> None:
     host.engine.die()
 
 
-def waits(host: Hosted) -> None:
+async def waits(host: Hosted) -> None:
     """Nothing more comes."""
 
 
-def ends(host: Hosted) -> None:
-    host.engine.end(host.engine.requests[0].key, Finish.ABORT)
+async def ends(host: Hosted) -> None:
+    await host.service.fanout.drain(0)
 
 
-def trips(host: Hosted) -> None:
+async def trips(host: Hosted) -> None:
     """The machine refuses a move: a second acceptance."""
     _, choice = host.service.fanout._open[host.engine.requests[0].key]
     choice.accepted = False
@@ -129,7 +129,7 @@ async def test_a_stream(fault: Fault, path: str, protocol: str) -> None:
             host.engine.say(host.engine.requests[0].key, b"one ")
             while b"one " not in data:
                 data += await anext(pieces)
-            fault.happens(host)
+            await fault.happens(host)
             async for piece in pieces:
                 data += piece
         (assert_failed_response if path == RESPONSES else assert_error_chunk)(data, fault.says)
@@ -153,7 +153,7 @@ async def test_a_body(fault: Fault, path: str, protocol: str) -> None:
                 tasks.start_soon(ask)
                 await host.engine.until(lambda: bool(host.engine.requests))
                 host.engine.say(host.engine.requests[0].key, b"one ")
-                fault.happens(host)
+                await fault.happens(host)
     error = error_of(answers[0])
     assert (answers[0].status_code, error["code"]) == (fault.status, fault.code)
     assert error["type"] == "server_error"
@@ -170,7 +170,7 @@ async def test_siblings_fall_together(path: str) -> None:
         host.client() as client,
         client.stream("POST", path, json=body) as response,
     ):
-        fails(host)
+        await fails(host)
         data = await response.aread()
     assert_error_chunk(data, "engine stopped")
     _, *others = (request.key for request in host.engine.requests)
