@@ -7,7 +7,7 @@ from them (``responsory.ids``).
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, ClassVar, Literal
+from typing import TYPE_CHECKING, ClassVar, Literal, TypeAlias, get_args
 
 from responsory.immutable import immutable
 
@@ -265,7 +265,10 @@ EVENTS: tuple[type[Event], ...] = (
     Failed,
     Cancelled,
 )
-DELTAS: frozenset[type[Event]] = frozenset({TextDelta, RefusalDelta, ReasoningDelta, InputDelta})
+Delta: TypeAlias = TextDelta | RefusalDelta | ReasoningDelta | InputDelta
 """What compaction drops: each part's Done event holds the sum."""
+Done: TypeAlias = TextDone | RefusalDone | ReasoningDone | InputDone
+"""The sum of the deltas before it."""
+DELTAS: frozenset[type[Event]] = frozenset(get_args(Delta))
 ENDINGS: frozenset[type[Event]] = frozenset({Completed, Incomplete, Failed, Cancelled})
 """Exactly one of these ends a log."""

@@ -55,9 +55,7 @@ def response_body(
     return {**resource.head(), **deepcopy(dict(resource.echo))}
 
 
-TELLING = (
-    ev.TextDone, ev.RefusalDone, ev.ReasoningDone, ev.InputDone, ev.Completed, ev.Incomplete
-)  # fmt: skip
+TELLING = ev.Done | ev.Completed | ev.Incomplete
 """Events that are in a compacted log and tell token ids."""
 
 

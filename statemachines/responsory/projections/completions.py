@@ -23,8 +23,7 @@ if TYPE_CHECKING:
     from responsory.projections.padding import Draw
     from responsory.values import Tokens
 
-Delta = ev.TextDelta | ev.RefusalDelta
-DELTAS = (ev.TextDelta, ev.RefusalDelta, ev.ReasoningDelta, ev.InputDelta)
+Visible = ev.TextDelta | ev.RefusalDelta
 
 
 class CompletionsStream:
@@ -70,12 +69,12 @@ class CompletionsStream:
         if choice not in self._choices:
             check_begin(events)
         # The last text is held to the end of this call, in case the finish reason rides on it.
-        last: Delta | None = None
+        last: Visible | None = None
         for event in events:
             if self._call.ended:
                 break
-            if isinstance(event, DELTAS):
-                if isinstance(event, Delta) and self._shows(event):
+            if isinstance(event, ev.Delta):
+                if isinstance(event, Visible) and self._shows(event):
                     if last is not None:
                         frames.append(self._chunk(choice, last))
                     last = event
@@ -100,7 +99,7 @@ class CompletionsStream:
             frames.append(self._chunk(choice, last))
         return frames
 
-    def _shows(self, event: Delta) -> bool:
+    def _shows(self, event: Visible) -> bool:
         """Whether it carries anything that was asked for."""
         if event.text or (self._logprobs and isinstance(event, ev.TextDelta) and event.logprobs):
             return True
@@ -112,7 +111,7 @@ class CompletionsStream:
         return _Choice(choice, self._call, head, prompt)
 
     def _chunk(
-        self, choice: int, delta: Delta | None, end: ev.Completed | ev.Incomplete | None = None
+        self, choice: int, delta: Visible | None, end: ev.Completed | ev.Incomplete | None = None
     ) -> bytes:
         state = self._choices[choice]
         text = "" if delta is None else delta.text
@@ -144,7 +143,7 @@ class _Choice:
         """The ids of the prompt, a key of the first chunk."""
         self._untold: list[int] = []
 
-    def logprobs(self, delta: Delta, *, as_ids: bool) -> dict[str, Any]:
+    def logprobs(self, delta: Visible, *, as_ids: bool) -> dict[str, Any]:
         """The ``logprobs`` object of the chunk with this delta; a refusal has no entries."""
         if isinstance(delta, ev.RefusalDelta):
             self._offsets.skip(delta.text)

@@ -67,8 +67,6 @@ ORDER = re.compile(
     """,
     re.VERBOSE,
 )
-DELTAS = (ev.TextDelta, ev.RefusalDelta, ev.ReasoningDelta, ev.InputDelta)
-DONES = (ev.TextDone, ev.RefusalDone, ev.ReasoningDone, ev.InputDone)
 
 
 def check_log(log: Sequence[ev.Event]) -> None:
@@ -114,11 +112,11 @@ def _check_items(log: Sequence[ev.Event]) -> None:
             marked = added is not None and added.phase is not None
             expect(not marked or event.part > 0 or event.type == "output_text",
                    "a message with a phase begins with text")  # fmt: skip
-        elif isinstance(event, DELTAS):
+        elif isinstance(event, ev.Delta):
             expect(bool(event.text or _logprobs(event) or _ids(event)), "no delta is empty")
             deltas.append(event)
-        elif isinstance(event, DONES):
-            text = "".join(delta.text for delta in deltas if isinstance(delta, DELTAS))
+        elif isinstance(event, ev.Done):
+            text = "".join(delta.text for delta in deltas if isinstance(delta, ev.Delta))
             logprobs = tuple(entry for delta in deltas for entry in _logprobs(delta))
             expect(event.text == text, "a Done event has the text of its deltas")
             expect(_logprobs(event) == logprobs, "a Done event has the logprobs of its deltas")
@@ -142,7 +140,7 @@ def _check_added(event: ev.ItemAdded, before: ev.ItemAdded | None) -> None:
 
 
 def _ids(event: ev.Event) -> tuple[int, ...]:
-    told = event.tokens if isinstance(event, DELTAS) else None
+    told = event.tokens if isinstance(event, ev.Delta) else None
     return () if told is None else told.ids
 
 

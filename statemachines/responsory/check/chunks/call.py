@@ -158,7 +158,7 @@ class CallCheck(ABC):
         if not (keeps("finish-due") and (running or not choices)):
             if self._keyed or not (self._head and keeps("usage-key")):
                 legal.append("usage chunk")
-            if not (self._owes_usage and keeps("usage-due")):
+            if not (self._owes_usage() and keeps("usage-due")):
                 legal += end
         return (*legal, "error chunk")
 
@@ -183,10 +183,9 @@ class CallCheck(ABC):
             "usage": self._usage,
         }
 
-    @property
     def _owes_usage(self) -> bool:
         """Every chunk so far had the key and told nothing in it: the last one will."""
-        return bool(self._keyed) and self._usage is None
+        return self._keyed and self._usage is None
 
     def take(self, name: str | None, data: dict[str, Any]) -> None:
         """One event. Raises RuleBroken."""
@@ -229,7 +228,7 @@ class CallCheck(ABC):
         if self._error is None:
             self._check_begun(found)
             self._check_finished(found)
-            if self._owes_usage and not self._usage_came:
+            if self._owes_usage() and not self._usage_came:
                 self._judge.broken("usage-due", f"{found} before the usage chunk")
         if not marked:
             self._judge.broken("done-due", found, DONE)
