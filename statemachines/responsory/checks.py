@@ -38,7 +38,7 @@ def count(value: Any) -> Any:
 
 
 def counts(value: Any) -> Any:
-    """A tuple of token ids."""
+    """A tuple of counts, such as token ids. Raises ValueError for anything else."""
     if not isinstance(value, tuple):
         raise unlike(value)
     for entry in value:

@@ -47,7 +47,8 @@ class ResponsesStream:
 
     As the request asked: ``obfuscation`` gives random characters to pad deltas with, ``seal`` the
     ``encrypted_content`` of reasoning from its text, and ``tokens_as_ids`` is for log
-    probabilities."""
+    probabilities. Token ids have no place in this stream: where a log tells them and a delta of it
+    has no text, its frame has none, for numbers have no gaps."""
 
     def __init__(
         self,
