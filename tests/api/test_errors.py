@@ -205,9 +205,8 @@ async def test_many_ignored_fields_are_cut(bench: Bench) -> None:
 
 async def test_numbers_that_are_no_token_ids(bench: Bench) -> None:
     body = {**HELLO, "logit_bias": {"9" * 5000: 1}}
-    await assert_error(
-        await bench.client.post(CHAT, json=body), 400, "invalid_value", f"logit_bias.{'9' * 5000}"
-    )
+    param = f"logit_bias.{'9' * 188}…"  # as long as a param is
+    await assert_error(await bench.client.post(CHAT, json=body), 400, "invalid_value", param)
 
 
 async def test_arguments_that_are_no_json_are_history_like_any_other(bench: Bench) -> None:

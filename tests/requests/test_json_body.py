@@ -1,4 +1,4 @@
-"""Bytes to a JSON object: everything that is not one gives ``invalid_json``."""
+"""Bytes to a JSON object: what is not one is ``invalid_json``, or has a number out of range."""
 
 from __future__ import annotations
 
@@ -31,7 +31,8 @@ from antiphon.requests.json_body import MAX_DEPTH, parse_object
         b'{"a": "\\ud800"}',
         b'{"\\ud800": 1}',
         b'{"a": 1} x',
-        b'{"a": ' + b"9" * 5000 + b"}",
+        b'{"a": ' + b"9" * 5000 + b"} x",
+        b"[" + b"9" * 5000 + b"]",
         b'{"a":' + b"[" * MAX_DEPTH + b"]" * MAX_DEPTH + b"}",
         b'{"a":' + b"[" * 200_000 + b"]" * 200_000 + b"}",
         "{}".encode("utf-16"),
@@ -41,6 +42,29 @@ def test_refused(body: bytes) -> None:
     with pytest.raises(InvalidRequest) as caught:
         parse_object(body)
     assert (caught.value.code, caught.value.param) == ("invalid_json", None)
+
+
+LONG = b"9" * 5000
+
+
+@pytest.mark.parametrize(
+    ("body", "code", "param"),
+    [
+        (b'{"seed": ' + LONG + b"}", "integer_above_max_value", "seed"),
+        (b'{"seed": -' + LONG + b"}", "integer_below_min_value", "seed"),
+        (b'{"a": [1, {"b": -' + LONG + b'}], "c": ' + LONG + b"}", "integer_below_min_value",
+         "a[1].b"),
+    ],
+)  # fmt: skip
+def test_an_integer_of_too_many_digits_is_out_of_range(body: bytes, code: str, param: str) -> None:
+    with pytest.raises(InvalidRequest) as caught:
+        parse_object(body)
+    assert (caught.value.status, caught.value.code, caught.value.param) == (400, code, param)
+    assert caught.value.message == f"Invalid `{param}`: The number is out of range."
+
+
+def test_a_name_that_comes_again_takes_the_place_of_a_number_out_of_range() -> None:
+    assert parse_object(b'{"seed": ' + LONG + b', "seed": 1}') == {"seed": 1}
 
 
 def test_depth_limit_itself_is_allowed() -> None:

@@ -10,15 +10,22 @@ import re
 from collections.abc import Callable, Iterator, Mapping
 from typing import Any
 
+import attrs
 import pytest
 
 from antiphon.errors import AntiphonError
 from antiphon.requests.body import Body
-from antiphon.requests.chat import parse_chat
-from antiphon.requests.completions import parse_completion
-from antiphon.requests.refusals import CHAT, COMPLETIONS, RESPONSES
-from antiphon.requests.responses import parse_response
-from antiphon.requests.tokenize import parse_decode, parse_encode
+from antiphon.requests.chat import ChatRequest, parse_chat
+from antiphon.requests.completions import CompletionRequest, parse_completion
+from antiphon.requests.refusals import CHAT, COMPLETIONS, DETOKENIZED, NEUTRAL, RESPONSES
+from antiphon.requests.responses import ResponseRequest, parse_response
+from antiphon.requests.tokenize import (
+    Decode,
+    EncodeChat,
+    EncodePrompt,
+    parse_decode,
+    parse_encode,
+)
 
 Fields = dict[str, Any]
 
@@ -312,6 +319,7 @@ REFUSED: list[tuple[Any, ...]] = [
     (("chat",), "top_logprobs", with_(logprobs=True, top_logprobs=21), HIGH),
     (("chat",), "top_logprobs", with_(logprobs=True, top_logprobs=-1), LOW),
     (("chat",), "modalities[0]", with_(modalities=["audio"]), NO_VALUE),
+    (("chat",), "modalities", [], EMPTY),
     (("chat",), "echo", True, NO_VALUE),
     (("chat",), "documents", {}, TYPE),
     (("chat",), "documents[0]", with_(documents=["x"]), TYPE),
@@ -419,7 +427,6 @@ REFUSED += [
     ((endpoint,), name, {"any": "value"}, NO_PARAM)
     for endpoint, table in (("chat", CHAT), ("completions", COMPLETIONS), ("responses", RESPONSES))
     for name in table
-    if name != "return_token_ids"
 ]
 
 
@@ -454,15 +461,106 @@ def test_required_field_is_missing(endpoint: str, param: str) -> None:
     assert (caught.value.code, caught.value.param) == (MISSING, param)
 
 
+BODIES: Mapping[str, type[Body]] = {
+    "chat": ChatRequest,
+    "completions": CompletionRequest,
+    "responses": ResponseRequest,
+    "tokenize a chat": EncodeChat,
+    "tokenize a prompt": EncodePrompt,
+    "detokenize": Decode,
+}
+TELLING = {"messages", "prompt"}
+"""By these the two bodies of tokenize are told apart."""
+
+
+def fields_of(cls: type[Body]) -> set[str]:
+    return {field.name for field in attrs.fields(cls) if field.init}
+
+
+def told(cls: type[Body]) -> set[str]:
+    return {name for name in cls.without_effect if "." not in name}
+
+
+KNOWN = {name for cls in BODIES.values() for name in fields_of(cls) | told(cls) | {*cls.refused}}
+
+
+@pytest.mark.parametrize("endpoint", BODIES)
+def test_no_parameter_of_another_endpoint_is_unknown(endpoint: str) -> None:
+    cls = BODIES[endpoint]
+    either = TELLING if endpoint.startswith("tokenize") else set()
+    assert sorted(KNOWN - fields_of(cls) - told(cls) - {*cls.refused} - either) == []
+
+
+@pytest.mark.parametrize("endpoint", BODIES)
+def test_no_parameter_is_offered_and_refused_at_once(endpoint: str) -> None:
+    cls = BODIES[endpoint]
+    assert sorted(fields_of(cls) & ({*cls.refused} | told(cls))) == []
+
+
+def test_what_is_used_instead_is_offered() -> None:
+    for cls in BODIES.values():
+        for name, hint in cls.refused.items():
+            for instead in re.findall(r"Use `([a-z_]+)", hint):
+                assert instead in fields_of(cls) | TELLING, (cls, name)
+
+
+@pytest.mark.parametrize(
+    ("endpoint", "name", "value"),
+    [
+        (endpoint, name, value)
+        for name, value in NEUTRAL.items()
+        for endpoint, table in (("chat", CHAT), ("completions", COMPLETIONS),
+                                ("responses", RESPONSES))
+        if name in table
+    ],
+)  # fmt: skip
+def test_a_value_that_asks_for_nothing_is_told_as_ignored(
+    endpoint: str, name: str, value: Any
+) -> None:
+    request = parsed(endpoint, {name: value})
+    assert (request.ignored, request.unknown) == ([name], [])
+    for other in (not value, str(value), [value], 2):
+        assert refusal(endpoint, {name: other}) == (400, NO_PARAM, name)
+
+
+def test_a_truth_is_no_number_that_asks_for_nothing() -> None:
+    assert refusal("responses", {"n": True}) == (400, NO_PARAM, "n")
+    assert refusal("responses", {"n": 1.0}) == (400, NO_PARAM, "n")
+    assert refusal("responses", {"echo": 0}) == (400, NO_PARAM, "echo")
+
+
+TOKENIZED: Mapping[str, Fields] = {
+    "tokenize a chat": {"messages": [USER]},
+    "tokenize a prompt": {"prompt": "x"},
+}
+
+
+@pytest.mark.parametrize(
+    ("endpoint", "name"),
+    [(endpoint, name) for endpoint in TOKENIZED for name in BODIES[endpoint].refused],
+)
+def test_what_would_change_a_prompt_is_no_parameter_of_tokenize(endpoint: str, name: str) -> None:
+    assert refusal("tokenize", {**TOKENIZED[endpoint], name: "x"}) == (400, NO_PARAM, name)
+
+
+@pytest.mark.parametrize("name", DETOKENIZED)
+def test_what_would_change_a_text_is_no_parameter_of_detokenize(name: str) -> None:
+    assert refusal("detokenize", {"tokens": [1], name: "x"}) == (400, NO_PARAM, name)
+
+
+def test_the_body_of_a_chat_can_be_tokenized_as_it_is() -> None:
+    request = parsed("tokenize", {"model": "m", "messages": [USER], "stream": True, "n": 2,
+                                  "temperature": 0.5, "max_tokens": 5})  # fmt: skip
+    assert (request.ignored, request.unknown) == (["max_tokens", "n", "stream", "temperature"], [])
+
+
 @pytest.mark.wire("param:<endpoint>.<name>")
 @pytest.mark.parametrize(
     ("endpoint", "name"),
     [
-        *(("chat", name) for name in ("store", "metadata", "prediction", "moderation",
-          "service_tier", "session_id", "prompt_cache_key", "safety_identifier")),
-        *(("completions", name) for name in ("service_tier", "session_id", "prompt_cache_key",
-          "safety_identifier")),
-        ("responses", "prompt_cache_options"),
+        (endpoint, name)
+        for endpoint in ALL
+        for name in sorted(told(BODIES[endpoint]))
     ],
 )  # fmt: skip
 def test_field_without_effect_is_listed_and_not_unknown(endpoint: str, name: str) -> None:

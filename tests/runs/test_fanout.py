@@ -197,9 +197,10 @@ def test_a_late_reader_does_not_free_a_tail_that_is_live_again() -> None:
 
 def test_an_empty_prompt_is_refused_by_its_name() -> None:
     stage = Stage()
-    with pytest.raises(InvalidRequest) as caught:
-        stage.open(prompts=[array("I", [1]), array("I")], prompt_param="prompt")
-    assert caught.value.param == "prompt"
+    for prompts, param in (([[1], []], "prompt[1]"), ([[]], "prompt")):
+        with pytest.raises(InvalidRequest) as caught:
+            stage.open(prompts=[array("I", ids) for ids in prompts], prompt_param="prompt")
+        assert caught.value.param == param
 
 
 def test_hidden_tokens_have_no_logprobs_and_move_no_offset() -> None:

@@ -275,7 +275,7 @@ async def test_prompts_of_text_and_of_ids(app: Told) -> None:
         ([[]], "prompt[0]", "empty_array"),
         (["a", 1], "prompt[1]", "invalid_type"),
         ([1, "a"], "prompt[1]", "invalid_type"),
-        ([10**6], "prompt", "invalid_value"),
+        ([10**6], "prompt[0]", "invalid_value"),
     ]
     for wrong, param, code in refused:
         assert await app.refused("completions", prompt=wrong) == (param, code)

@@ -14,14 +14,17 @@ from contextlib import contextmanager
 
 _lock = threading.Lock()
 _inside = 0
+_enabled = True
+"""Whether the collector was on when the first came in."""
 
 
 @contextmanager
 def uncollected() -> Iterator[None]:
     """No collection in any thread, until the last of those that are inside is out again."""
-    global _inside
+    global _inside, _enabled
     with _lock:
-        enabled = gc.isenabled() or _inside > 0
+        if not _inside:
+            _enabled = gc.isenabled()
         _inside += 1
         gc.disable()
     try:
@@ -33,5 +36,5 @@ def uncollected() -> Iterator[None]:
             # been survived: the next one would begin with all that was made.
             gc.freeze()
             gc.unfreeze()
-            if enabled and not _inside:
+            if _enabled and not _inside:
                 gc.enable()

@@ -25,7 +25,7 @@ class ReasoningEffort:
 
 
 @attrs.define(kw_only=True)
-class ChatRequest(ChunkedRequest, ChatPrompt):
+class ChatRequest(ChatPrompt, ChunkedRequest):
     """The body of a chat call."""
 
     refused: ClassVar[Mapping[str, str]] = CHAT

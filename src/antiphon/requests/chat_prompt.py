@@ -17,7 +17,7 @@ from antiphon.requests.tools import ChatTool, check_tool_names
 
 @attrs.define(kw_only=True, slots=False)
 class ChatPrompt(Body):
-    """What the chat template is given. Without slots: a class may have it as its second base."""
+    """What the chat template is given. Without slots, so that a class can have another base too."""
 
     messages: Annotated[list[ChatMessage], Length(1)]
     tools: Annotated[list[ChatTool], Length(0, 128)] = attrs.field(factory=list)

@@ -58,7 +58,6 @@ class GenerationRequest(Body):
     include_stop_str_in_output: bool = False
     skip_special_tokens: bool = True
     spaces_between_special_tokens: Annotated[bool, Only(True)] = True
-    return_token_ids: bool = False
     return_tokens_as_token_ids: bool = False
     return_hidden_states: Annotated[bool, Only(False)] = False
     include_reasoning: bool = True
@@ -131,6 +130,7 @@ class ChunkedRequest(GenerationRequest):
 
     stream_options: ChunkOptions | None = None
     response_format: ResponseFormat | None = None
+    return_token_ids: bool = False
 
     @property
     def wants_usage(self) -> bool:

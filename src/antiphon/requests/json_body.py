@@ -1,4 +1,4 @@
-"""Bytes to a JSON object, or one ``invalid_json`` error.
+"""Bytes to a JSON object, or one error, ``invalid_json`` in all cases but one.
 
 Stricter than ``json.loads``: UTF-8 only, an object at the top, no ``NaN`` or infinities, no lone
 surrogates (they cannot be sent back as UTF-8), at most ``MAX_DEPTH`` levels (RFC 8259 §9 allows
@@ -12,15 +12,30 @@ import math
 import re
 from typing import Any, NoReturn
 
+import attrs
+
 from antiphon.errors import InvalidRequest
+from antiphon.requests.faults import at, out_of_range
 
 MAX_DEPTH = 200
 
 
 def parse_object(body: bytes) -> dict[str, Any]:
-    """The JSON object in ``body``. Raises ``InvalidRequest`` (code ``invalid_json``)."""
+    """The JSON object in ``body``.
+
+    Raises ``InvalidRequest``: code ``invalid_json``, or for an integer of more digits than Python
+    converts the code of an integer out of range, and the param of the first one.
+    """
+    huge = False
     try:
-        value = _decoder.decode(body.decode("utf-8"))
+        text = body.decode("utf-8")
+        try:
+            value = _decoder.decode(text)
+        except json.JSONDecodeError:
+            raise
+        except ValueError:
+            huge = True
+            value = _decoder_of_huge.decode(text)
     except UnicodeDecodeError:
         raise _invalid("The request body is not valid UTF-8.") from None
     except json.JSONDecodeError as error:
@@ -30,12 +45,13 @@ def parse_object(body: bytes) -> dict[str, Any]:
         ) from None
     except RecursionError:
         raise _too_deep() from None
-    except ValueError as error:  # an integer of more digits than Python converts
-        raise _invalid(f"The request body holds a number out of range: {error}.") from None
     if not isinstance(value, dict):
         raise _invalid("The request body must be a JSON object.")
     _check_depth(body, value)
     _check_surrogates(body)
+    if huge and (found := _place_of_huge(value)):
+        path, number = found
+        raise at(path.removeprefix("."), out_of_range("integer", below=number.digits[0] == "-"))
     return value
 
 
@@ -61,19 +77,48 @@ def _check_depth(body: bytes, root: dict[str, Any]) -> None:
 
 
 _LONE = re.compile(
-    rb"\\u[dD][89abAB]..(?!\\u[dD][c-fC-F])"
-    rb"|(?<!\\u[dD][89abAB]..)\\u[dD][c-fC-F]"
+    rb"\\u[dD](?:[89abAB]..(?!\\u[dD][c-fC-F])"
+    rb"|[c-fC-F](?<!\\u[dD][89abAB]..\\u[dD][c-fC-F]))"
 )
 """The escape of one half of a surrogate pair, the other half not being its neighbour."""
 
 
 def _check_surrogates(body: bytes) -> None:
     """Of bytes that are UTF-8 and JSON: a lone surrogate can only be an escape there."""
-    if b"\\" not in body or rb"\u" not in body:
+    if b"\\" not in body or (rb"\ud" not in body and rb"\uD" not in body):
         return
     # An escaped backslash is no beginning of another escape, but it does part two of them.
     if _LONE.search(body.replace(rb"\\", b"--")):
         raise _invalid("The request body holds a lone surrogate.")
+
+
+@attrs.frozen
+class _Huge:
+    """An integer of more digits than Python converts."""
+
+    digits: str
+
+
+def _integer(digits: str) -> int | _Huge:
+    try:
+        return int(digits)
+    except ValueError:
+        return _Huge(digits)
+
+
+def _place_of_huge(value: Any) -> tuple[str, _Huge] | None:
+    """The first one in ``value`` and the path to it; none if it had a name that came again."""
+    for key, inner in value.items() if value.__class__ is dict else enumerate(value):
+        if inner.__class__ is dict or inner.__class__ is list:
+            found = _place_of_huge(inner)
+        elif inner.__class__ is _Huge:
+            found = "", inner
+        else:
+            continue
+        if found is not None:
+            step = f".{key}" if value.__class__ is dict else f"[{key}]"
+            return step + found[0], found[1]
+    return None
 
 
 def _finite(text: str) -> float:
@@ -88,6 +133,11 @@ def _refuse_constant(name: str) -> NoReturn:
 
 
 _decoder = json.JSONDecoder(parse_constant=_refuse_constant, parse_float=_finite)
+_decoder_of_huge = json.JSONDecoder(
+    parse_constant=_refuse_constant,
+    parse_float=_finite,
+    parse_int=_integer,
+)
 
 
 def _too_deep() -> InvalidRequest:

@@ -44,7 +44,6 @@ ANYWHERE: Mapping[str, str] = {
          "custom_logit_processor", "session_params", "audio", "web_search_options",
          "context_management", "access_programs", "image"), ""
     ),
-    "thinking": "Use `reasoning_effort` or `reasoning.effort` instead of `thinking`.",
     "return_token_strs": "Use /tokenize.",
     "tokens": "Use /detokenize.",
 }  # fmt: skip
@@ -77,7 +76,7 @@ COMPLETIONS: Mapping[str, str] = {
     "modalities": "",
     **dict.fromkeys(
         ("messages", "tool_choice", "functions", "function_call", "reasoning_effort", "reasoning",
-         "verbosity", "parallel_tool_calls", *_OF_CHAT),
+         "thinking", "verbosity", "parallel_tool_calls", *_OF_CHAT),
         "Use /v1/chat/completions.",
     ),
 }  # fmt: skip
@@ -87,6 +86,7 @@ CHAT: Mapping[str, str] = {
     **_FUNCTIONS,
     **dict.fromkeys(("input", "prompt", *_HISTORY), "Use `messages`."),
     "instructions": "Use a message of the role 'system'.",
+    "thinking": "Use `reasoning_effort`.",
     "max_output_tokens": "Use `max_completion_tokens`.",
     "best_of": "Use `n`.",
     "suffix": "Use `continue_final_message`.",
@@ -99,7 +99,7 @@ RESPONSES: Mapping[str, str] = {
     "max_completion_tokens": "Use `max_output_tokens`.",
     "response_format": "Use `text.format`.",
     "verbosity": "Use `text.verbosity`.",
-    "reasoning_effort": "Use `reasoning.effort`.",
+    **dict.fromkeys(("reasoning_effort", "thinking"), "Use `reasoning.effort`."),
     "logprobs": "Use `top_logprobs` or `include`.",
     "n": "A response is one answer.",
     "previous_input_messages": "Use `input`.",

@@ -25,7 +25,7 @@ OF_ANSWERS: frozenset[str] = frozenset({
     "store", "metadata", "prediction", "moderation", "service_tier", "session_id",
     "prompt_cache_key", "prompt_cache_options", "prompt_cache_retention", "safety_identifier",
     *ANYWHERE,
-})  # fmt: skip
+} - {"model", "tokens", "return_token_strs", *TOKENIZED_PROMPT})  # fmt: skip
 """What decides how an answer is made, and not which ids a text has.
 
 A client may have its chat counted by sending the body of the chat as it is.
@@ -63,7 +63,9 @@ class Decode(Body):
     """Token ids to turn into text."""
 
     refused: ClassVar[Mapping[str, str]] = DETOKENIZED
-    without_effect: ClassVar[frozenset[str]] = OF_ANSWERS | TOKENIZED_PROMPT.keys()
+    without_effect: ClassVar[frozenset[str]] = frozenset(
+        (OF_ANSWERS | TOKENIZED_PROMPT.keys()) - {"tokens", *DETOKENIZED}
+    )
 
     model: ModelName | None = None
     tokens: Annotated[list[Any], TokenIds()]

@@ -30,15 +30,16 @@ class Reading(TypedDict):
 
 def reading(request: GenerationRequest, model: ServedModel | None) -> Reading:
     """How the raw text of the answer is read; as it stands, without a model."""
+    ids = isinstance(request, ChunkedRequest) and request.return_token_ids
     counted = isinstance(request, ChunkedRequest) and request.wants_running_usage
     fields: Reading = {
         "stop": request.stop_strings,
         "include_stop": request.include_stop_str_in_output,
         "include_reasoning": request.include_reasoning,
         "skip_special": request.skip_special_tokens,
-        "tell_tokens": request.return_token_ids or counted,
+        "tell_tokens": ids or counted,
         "tokens_as_ids": request.return_tokens_as_token_ids,
-        "prompt_ids": request.return_token_ids,
+        "prompt_ids": ids,
     }
     if model is not None:
         # What is to be left out is told from the text in any case.

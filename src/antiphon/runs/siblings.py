@@ -21,8 +21,10 @@ def engine_requests(
     Raises ``InvalidRequest`` for a prompt that is empty or too long.
     """
     info, sampling = plan.model.info, plan.sampling
-    if not all(plan.prompts):
-        raise InvalidRequest("The prompt has no tokens.", param=plan.prompt_param)
+    for place, prompt in enumerate(plan.prompts):
+        if not prompt:
+            of_many = f"[{place}]" if len(plan.prompts) > 1 else ""
+            raise InvalidRequest("The prompt has no tokens.", param=plan.prompt_param + of_many)
     group = next_key()
     for index in range(len(plan.prompts) * plan.n):
         prompt = plan.prompts[index // plan.n]
