@@ -20,6 +20,8 @@ ANSWERED = [name for name in NAMES if name not in ENDLESS | FAILING]
 
 USER = {"messages": [{"role": "user", "content": "hi"}]}
 FIXED = {"x-request-id": "r1"}
+NONE: dict[str, list[Any]] = {"content": [], "tokens": []}
+"""Logprobs of an answer in which no token was seen: a body has null for them."""
 
 
 async def post(bench: Bench, path: str, **body: Any) -> Any:
@@ -47,7 +49,7 @@ async def test_chat(bench: Bench, name: str, n: int) -> None:
             "content": choice["message"]["content"],
             "reasoning": choice["message"]["reasoning_content"] or "",
             "finish_reason": choice["finish_reason"],
-            "tokens": [entry["token"] for entry in choice["logprobs"]["content"]],
+            "tokens": [entry["token"] for entry in (choice["logprobs"] or NONE)["content"]],
         }
         for choice in unary["choices"]
     ]
@@ -68,7 +70,7 @@ async def test_completions(bench: Bench, name: str) -> None:
         {
             "text": choice["text"],
             "finish_reason": choice["finish_reason"],
-            "tokens": choice["logprobs"]["tokens"],
+            "tokens": (choice["logprobs"] or NONE)["tokens"],
         }
         for choice in unary["choices"]
     ]
@@ -76,6 +78,9 @@ async def test_completions(bench: Bench, name: str) -> None:
     assert chunks(data)[-1]["usage"] == unary["usage"]
     for choice in unary["choices"]:
         logprobs = choice["logprobs"]
+        assert (logprobs is None) == (choice["text"] == "")
+        if logprobs is None:
+            continue
         assert len({len(column) for column in logprobs.values()}) == 1
         for offset, token in zip(logprobs["text_offset"], logprobs["tokens"], strict=True):
             assert choice["text"][offset:].startswith(token) or "\ufffd" in token
