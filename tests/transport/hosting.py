@@ -186,6 +186,21 @@ class H2Client:
         await self.flush()
         return stream_id
 
+    async def upload(self, stream_id: int, body: bytes, *, end: bool = True) -> None:
+        """Send ``body`` as the server's windows allow."""
+        at = 0
+        while at < len(body):
+            await self.read_until(lambda: self.h2.local_flow_control_window(stream_id) > 0)
+            room = min(
+                self.h2.local_flow_control_window(stream_id), self.h2.max_outbound_frame_size
+            )
+            self.h2.send_data(stream_id, body[at : at + room])
+            at += room
+            await self.flush()
+        if end:
+            self.h2.end_stream(stream_id)
+            await self.flush()
+
     async def read_until(self, condition: Callable[[], bool]) -> None:
         """Read until ``condition()``. The end of the connection before that is a failure."""
         with anyio.fail_after(GUARD_S):

@@ -18,11 +18,16 @@ from hypercorn.utils import parse_socket_addr
 
 from antiphon.transport.http1 import AntiphonH1
 from antiphon.transport.http2 import AntiphonH2
+from antiphon.transport.unread import QUIET_S, Dropping
 
 FIRST_REQUEST_S = 10.0
 """What a new connection gets to send its first request."""
 LINGER_S = 10.0
 """What a client gets to read the last bytes of a connection that is closed."""
+
+LAST_TURNS = 10
+"""Turns of the event loop that a request gets when its client has ended for sending. A refusal
+needs three or four and can be read by a client that still listens; all others have left."""
 
 log = logging.getLogger("antiphon.transport")
 
@@ -70,6 +75,7 @@ class Connection(TCPServer):
     protocol: Negotiation
     _patience = FIRST_REQUEST_S
     _ended = False
+    _sent_last = False
 
     async def run(self) -> None:
         """From the accepted socket to the closed one, with every handler ended in between."""
@@ -114,6 +120,8 @@ class Connection(TCPServer):
         if isinstance(event, RawData) and self.writer.is_closing():
             # Not all transports can be written to any more (asyncio's TLS one fails).
             await self.protocol.handle(Closed())
+        elif isinstance(event, Dropping):
+            await self._dropping(event.last)
         else:
             await super().protocol_send(event)
 
@@ -127,10 +135,25 @@ class Connection(TCPServer):
         """Drop the connection, whatever is still unwritten."""
         self.writer.transport.abort()
 
+    async def _dropping(self, last: bool) -> None:
+        """Wait for more of a body that nobody reads.
+
+        A socket that is closed before it has been read to its end is reset, and with that some
+        clients lose the answer. So the end is told first, and the rest is read.
+        """
+        if self._ended or self.writer.is_closing():
+            return
+        if last and not self._sent_last and self.writer.can_write_eof():
+            with contextlib.suppress(OSError, RuntimeError):
+                self.writer.write_eof()
+            self._sent_last = True
+        await self.idle_task.restart(self._task_group, self._quiet_timeout)
+
     async def _read_data(self) -> None:
         try:
             while data := await self.reader.read(MAX_RECV):
                 await self.protocol.handle(RawData(data))
+            await self._last_turns()
         except OSError:
             pass  # The client has gone.
         except Exception:
@@ -139,9 +162,19 @@ class Connection(TCPServer):
             await self.say_goodbye(ErrorCodes.INTERNAL_ERROR)
         await self.protocol.handle(Closed())
 
+    async def _last_turns(self) -> None:
+        turns = LAST_TURNS
+        while turns and isinstance(one := self.protocol.protocol, AntiphonH1) and one.is_answering:
+            turns -= 1
+            await asyncio.sleep(0)
+
     async def _idle_timeout(self) -> None:
         with contextlib.suppress(TimeoutError):
             await asyncio.wait_for(self.context.terminated.wait(), self._patience)
+        await asyncio.shield(self._initiate_server_close())
+
+    async def _quiet_timeout(self) -> None:
+        await asyncio.sleep(QUIET_S)
         await asyncio.shield(self._initiate_server_close())
 
     async def _initiate_server_close(self) -> None:

@@ -4,7 +4,9 @@ What differs from Hypercorn's, and why a client can tell:
 
 * a request sent while a response runs is kept, and reading goes on, so that a client that leaves
   is noticed;
-* after an early answer the rest of the body is read and dropped and the connection stays;
+* after an early answer the rest of the body is read and dropped and the connection stays, and
+  one that cannot stay ends for sending first, so that the answer can be read;
+* ``100 Continue`` is sent when the application wants the body;
 * the status line has its reason phrase;
 * what is no HTTP is refused with the error object that every other error has.
 """
@@ -25,7 +27,9 @@ from hypercorn.protocol.h11 import STREAM_ID, H11Protocol
 from hypercorn.typing import H11SendableEvent
 
 from antiphon.transport.bare_errors import dressed, error_for, head_and_body, is_bare
+from antiphon.transport.expecting import asking
 from antiphon.transport.settings import READ_AHEAD, UNREAD_BODY, HostConfig
+from antiphon.transport.unread import Dropping
 
 
 class AntiphonH1(H11Protocol):
@@ -42,6 +46,11 @@ class AntiphonH1(H11Protocol):
         self._refused = False
         self._dropped = 0
         self._declared = 0
+        self._answered_last = False
+        """Whether no other answer follows on this connection."""
+        self._deaf = False
+        """Whether what arrives is dropped as it is."""
+        self._served = self.app
 
     async def handle(self, event: Event) -> None:
         """Bytes from the client, or the end of the connection."""
@@ -51,15 +60,20 @@ class AntiphonH1(H11Protocol):
             await super().handle(event)
             return
         if isinstance(event, RawData):
-            self.connection.receive_data(event.data)
-            await self._handle_events()
+            if self._deaf:
+                await self._drop(len(event.data))
+            else:
+                self.connection.receive_data(event.data)
+                await self._handle_events()
+            if self._is_dropping:
+                await self.send(Dropping(last=self._answered_last))
         if self._paused and len(self.connection.trailing_data[0]) > READ_AHEAD:
             await self.can_read.clear()
             await self.can_read.wait()
 
     async def stream_send(self, event: StreamEvent) -> None:
         """What the application sends. After the end of the connection it is dropped."""
-        if self._closed and not isinstance(event, StreamClosed):
+        if (self._closed or self._deaf) and not isinstance(event, StreamClosed):
             # A handler that never waits for anything else could not be cancelled.
             await asyncio.sleep(0)
             return
@@ -78,18 +92,15 @@ class AntiphonH1(H11Protocol):
 
     async def _handle_event(self) -> bool:
         """Take one event off h11; False when there is no more to do for now."""
-        if self.connection.they_are_waiting_for_100_continue:
-            await self._send_h11_event(
-                h11.InformationalResponse(
-                    status_code=100, headers=self.config.response_headers("h11")
-                )
-            )
         try:
             event = self.connection.next_event()
         except h11.RemoteProtocolError as error:
             if self.connection.our_state in {h11.IDLE, h11.SEND_RESPONSE}:
                 await self._send_error_response(error.error_status_hint)
-            await self.send(Closed())
+            if self.connection.our_state in {h11.DONE, h11.MUST_CLOSE}:
+                await self._stop_listening()
+            else:
+                await self.send(Closed())
             return False
         self._paused = event is h11.PAUSED
         match event:
@@ -97,6 +108,8 @@ class AntiphonH1(H11Protocol):
                 await self.send(Updated(idle=False))
                 await self._check_protocol(event)
                 self._declared = int(dict(event.headers).get(b"content-length", 0))
+                waits = self.connection.they_are_waiting_for_100_continue
+                self.app = asking(self._served, self._ask_for_body) if waits else self._served
                 await self._create_stream(event)
             case h11.Data():
                 return await self._body(event)
@@ -112,36 +125,73 @@ class AntiphonH1(H11Protocol):
         if self.stream is not None:
             await self.stream.handle(Body(stream_id=STREAM_ID, data=bytes(event.data)))
             return True
-        self._dropped += len(event.data)
+        return await self._drop(len(event.data))
+
+    async def _drop(self, size: int) -> bool:
+        """Count ``size`` bytes that nobody reads; False when they are too many."""
+        self._dropped += size
         if self._dropped > UNREAD_BODY:
             await self.send(Closed())
             return False
         return True
 
     @property
-    def _is_too_much_unread(self) -> bool:
-        """Whether the request's body is longer than what is dropped to keep a connection."""
-        return self.connection.their_state is h11.SEND_BODY and self._declared > UNREAD_BODY
+    def is_answering(self) -> bool:
+        """Whether a request waits for its answer, or for the rest of it."""
+        return self.stream is not None
+
+    @property
+    def _is_dropping(self) -> bool:
+        """Whether what arrives next belongs to a request that has been answered."""
+        return self._deaf or (self.stream is None and self.connection.their_state is h11.SEND_BODY)
+
+    @property
+    def _is_last(self) -> bool:
+        """Whether the answer that begins now has to be the last one.
+
+        The request's body is longer than what is dropped to keep a connection. Or nobody can tell
+        whether it will come: a client that waits for ``100 Continue`` may send it after the answer
+        or leave it out, and then the next request would be taken for the body.
+        """
+        return self.connection.they_are_waiting_for_100_continue or (
+            self.connection.their_state is h11.SEND_BODY and self._declared > UNREAD_BODY
+        )
+
+    async def _ask_for_body(self) -> None:
+        if self.connection.they_are_waiting_for_100_continue:
+            headers = self.config.response_headers("h11")
+            await self._send_h11_event(h11.InformationalResponse(status_code=100, headers=headers))
+
+    async def _stop_listening(self) -> None:
+        """The last answer has been sent, and what else arrives is not even parsed."""
+        self._deaf = self._answered_last = True
+        await self._close_stream()
+        await self.send(Dropping(last=True))
 
     async def _end_of_request(self) -> None:
         if self.stream is not None:
             await self.stream.handle(EndBody(stream_id=STREAM_ID))
-        elif self.connection.our_state is h11.DONE:
-            await self._next_request()
+        elif not self._answered_last:
+            if self.connection.our_state is h11.DONE:
+                await self._next_request()
+        elif self.connection.trailing_data[0]:
+            await self._stop_listening()
+        else:
+            await self.send(Closed())
 
     async def _maybe_recycle(self) -> None:
         """The application is done with the request, in whichever state it leaves it."""
         await self._close_stream()
-        theirs = self.connection.their_state
-        if (
-            self.context.terminated.is_set()
-            or self.connection.our_state is not h11.DONE
-            or theirs not in {h11.DONE, h11.SEND_BODY}
-        ):
+        if self._deaf:
+            return
+        ours, theirs = self.connection.our_state, self.connection.their_state
+        ends = ours is not h11.DONE or self.context.terminated.is_set()
+        if theirs is h11.SEND_BODY and ours in {h11.DONE, h11.MUST_CLOSE}:
+            self._answered_last = ends
+            await self.send(Dropping(last=ends))
+        elif ends or theirs is not h11.DONE:
             await self.can_read.set()
             await self.send(Closed())
-        elif theirs is h11.SEND_BODY:
-            await self.send(Updated(idle=True))
         else:
             await self._next_request()
             if self.connection.trailing_data[0] and not self._closed:
@@ -169,7 +219,7 @@ class AntiphonH1(H11Protocol):
         await self._send_h11_event(h11.EndOfMessage())
 
     async def _send_h11_event(self, event: H11SendableEvent) -> None:
-        if isinstance(event, h11.Response) and self._is_too_much_unread:
+        if isinstance(event, h11.Response) and self._is_last:
             event = h11.Response(
                 status_code=event.status_code,
                 headers=[*event.headers.raw_items(), (b"connection", b"close")],

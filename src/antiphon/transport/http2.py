@@ -2,27 +2,30 @@
 
 What differs from Hypercorn's, and why a client can tell:
 
-* data that still arrives after an early answer is counted, acknowledged and dropped;
+* data that still arrives after an early answer is acknowledged and dropped, up to a limit;
 * an answer that breaks off is reset with INTERNAL_ERROR, so that nobody waits for its end;
 * a stream above the limit is refused alone, and may be retried (RFC 9113, section 8.7);
 * PRIORITY frames are ignored (section 5.3.2) and no number of requests ends a connection;
-* a handler waits while the client's windows are shut.
+* a handler waits while the client's windows are shut;
+* ``100 Continue`` is sent when the handler wants the body.
 """
 
 from __future__ import annotations
 
 import logging
 from collections.abc import Sequence
+from functools import partial
 from typing import Any
 
 import h2.events
 import h2.exceptions
 from h2.errors import ErrorCodes
-from h2.settings import SettingCodes, Settings
+from h2.settings import SettingCodes
 from hypercorn.events import Closed, Event, RawData, Updated
 from hypercorn.protocol.events import (
     Body,
     EndBody,
+    InformationalResponse,
     Request,
     Response,
     StreamClosed,
@@ -34,25 +37,13 @@ from hypercorn.protocol.http_stream import HTTPStream
 from hypercorn.utils import filter_pseudo_headers
 
 from antiphon.transport.bare_errors import dressed, is_bare
+from antiphon.transport.expecting import asking, expects_continue
+from antiphon.transport.http2_rules import LenientSettings, malformed
 from antiphon.transport.send_buffer import SendBuffer
 from antiphon.transport.settings import MAX_DECODED_HEADERS, HostConfig
+from antiphon.transport.unread import UnreadStreams
 
 log = logging.getLogger("antiphon.transport")
-
-
-class LenientSettings(Settings):
-    """Settings that are advertised but whose stream limit is not h2's to enforce.
-
-    h2 ends the whole connection at the first stream too many.
-    """
-
-    @property
-    def max_concurrent_streams(self) -> int:
-        return 2**32
-
-    @max_concurrent_streams.setter
-    def max_concurrent_streams(self, value: int) -> None:
-        self[SettingCodes.MAX_CONCURRENT_STREAMS] = value
 
 
 class AntiphonH2(H2Protocol):
@@ -79,6 +70,12 @@ class AntiphonH2(H2Protocol):
         """Streams to look at in the next send pass, in order."""
         self._settled = True
         """Whether the end of the last answer has been written and accounted for."""
+        self._unread = UnreadStreams(self._give_up)
+
+    @property
+    def idle(self) -> bool:
+        """Whether nothing is open."""
+        return not self._unread and super().idle
 
     async def handle(self, event: Event) -> None:
         """Bytes from the client, or the end of the connection."""
@@ -189,13 +186,22 @@ class AntiphonH2(H2Protocol):
         buffer = self._buffers.get(stream_id)
         stream = self.connection.streams.get(stream_id)
         if buffer is not None and stream is not None and not stream.closed and not self.closed:
-            # After a whole answer the rest of the request is of no use (RFC 9113, section 8.1).
-            reason = ErrorCodes.NO_ERROR if buffer.sent_end else ErrorCodes.INTERNAL_ERROR
-            self.connection.reset_stream(stream_id, reason)
+            if buffer.sent_end:
+                self._unread.begin(stream_id)
+                # A client may stop before the length that it declared; h2 would end the connection.
+                stream._expected_content_length = None
+            else:
+                self.connection.reset_stream(stream_id, ErrorCodes.INTERNAL_ERROR)
         # The caller is the handler, and the end of its stream may cancel it. So what would wait
         # is left to the sending task.
         await self._close_stream(stream_id)
         self._settled = False
+
+    def _give_up(self, stream_id: int) -> None:
+        """Take no more of a body that nobody reads (section 8.1)."""
+        self.connection.reset_stream(stream_id, ErrorCodes.NO_ERROR)
+        self._settled = False
+        self.task_group.spawn(self.has_data.set)
 
     async def _handle_events(self, events: Sequence[h2.events.Event]) -> None:
         for event in events:
@@ -207,7 +213,10 @@ class AntiphonH2(H2Protocol):
                 case h2.events.StreamEnded():
                     if (stream := self.streams.get(event.stream_id)) is not None:
                         await stream.handle(EndBody(stream_id=event.stream_id))
+                    elif self._unread.end(event.stream_id):
+                        await self.send(Updated(idle=self.idle))
                 case h2.events.StreamReset():
+                    self._unread.end(event.stream_id)
                     await self._close_stream(event.stream_id)
                     await self.send(Updated(idle=self.idle))
                 case h2.events.WindowUpdated():
@@ -223,21 +232,29 @@ class AntiphonH2(H2Protocol):
         limit = self.config.h2_max_concurrent_streams
         if self.context.terminated.is_set() or len(self.streams) >= limit:
             self.connection.reset_stream(event.stream_id, ErrorCodes.REFUSED_STREAM)
-        elif (error := _malformed(event)) is not None:
+        elif (error := malformed(event)) is not None:
             self.connection.reset_stream(event.stream_id, error)
         else:
+            if self._unread and len(self.streams) + len(self._unread) >= limit:
+                self._unread.lose_oldest()
             await self._create_stream(event)
             await self.send(Updated(idle=False))
 
     async def _data(self, event: h2.events.DataReceived) -> None:
         if (stream := self.streams.get(event.stream_id)) is not None:
             await stream.handle(Body(stream_id=event.stream_id, data=event.data))
+        else:
+            self._unread.drop(event.stream_id, event.flow_controlled_length)
         self.connection.acknowledge_received_data(event.flow_controlled_length, event.stream_id)
 
     async def _create_stream(self, request: h2.events.RequestReceived) -> None:
         stream_id, pseudo = request.stream_id, dict(request.headers)
+        app = self.app
+        if request.stream_ended is None and expects_continue(request.headers):
+            go_on = InformationalResponse(stream_id, headers=[], status_code=100)
+            app = asking(app, partial(self.stream_send, go_on))
         stream = HTTPStream(
-            self.app,
+            app,
             self.config,
             self.context,
             self.task_group,
@@ -272,6 +289,7 @@ class AntiphonH2(H2Protocol):
     async def _close(self) -> None:
         """The connection is gone: every handler hears of it and nobody waits any more."""
         self._abandon()
+        self._unread.clear()
         for stream_id in list(self.streams):
             await self._close_stream(stream_id)
         await self.has_data.set()
@@ -280,13 +298,3 @@ class AntiphonH2(H2Protocol):
         self.closed = True
         for buffer in self._buffers.values():
             buffer.close()
-
-
-def _malformed(request: h2.events.RequestReceived) -> ErrorCodes | None:
-    """Why this is no request for an application. h2 has checked most of it (section 8.3)."""
-    pseudo = dict(request.headers)
-    if pseudo[b":method"] == b"CONNECT":
-        return ErrorCodes.HTTP_1_1_REQUIRED
-    if not (pseudo[b":method"].isascii() and pseudo[b":path"].isascii()):
-        return ErrorCodes.PROTOCOL_ERROR
-    return None

@@ -4,15 +4,18 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
-from collections.abc import AsyncIterator, Mapping
+from collections.abc import AsyncIterator, Generator, Mapping
 from contextvars import ContextVar
-from typing import Protocol
+from typing import Any, Protocol
 
-from hypercorn.typing import ASGIReceiveCallable, ASGISendCallable, HTTPScope
+from hypercorn.typing import ASGIReceiveCallable, ASGISendCallable, ASGISendEvent, HTTPScope
 from quart import Quart, Response
 from quart.asgi import ASGIHTTPConnection, _handle_exception
 from quart.utils import raise_task_exceptions
 from quart.wrappers import Request
+from quart.wrappers.request import Body
+
+from antiphon.transport.expecting import expects_continue
 
 EVENT_STREAM = "text/event-stream"
 
@@ -52,6 +55,28 @@ class EventStreamResponse(Response):
             sources.append(source)
 
 
+WITH_BODY = frozenset({"POST", "PUT", "PATCH"})
+"""Methods whose handlers read the body, or refuse it, before they wait for anything else."""
+
+
+class ExpectedBody(Body):
+    """A body that the client keeps back until it is wanted."""
+
+    def __init__(self, *limits: int | None) -> None:
+        super().__init__(*limits)
+        self.wanted = asyncio.Event()
+
+    def __await__(self) -> Generator[Any, None, Any]:
+        if self._must_raise is None:  # One that is known to be too long is not wanted.
+            self.wanted.set()
+        return (yield from super().__await__())
+
+    async def __anext__(self) -> bytes:
+        if self._must_raise is None:
+            self.wanted.set()
+        return await super().__anext__()
+
+
 class AntiphonHTTPConnection(ASGIHTTPConnection):
     """Quart's ASGI HTTP connection, for ``app.asgi_http_class``.
 
@@ -65,6 +90,9 @@ class AntiphonHTTPConnection(ASGIHTTPConnection):
 
     async def __call__(self, receive: ASGIReceiveCallable, send: ASGISendCallable) -> None:
         request = self._create_request_from_scope(send)
+        if request.method in WITH_BODY and expects_continue(self.scope["headers"]):
+            body = ExpectedBody(request.content_length, self.app.config["MAX_CONTENT_LENGTH"])
+            request.body, send = body, _answering(send, body.wanted)
         receiver = asyncio.ensure_future(self.handle_messages(request, receive))
         handler = asyncio.ensure_future(self.handle_request(request, send))
         tasks = {receiver, handler}
@@ -73,6 +101,16 @@ class AntiphonHTTPConnection(ASGIHTTPConnection):
         finally:
             await _end(tasks)
         raise_task_exceptions(tasks)
+
+    async def handle_messages(self, request: Request, receive: ASGIReceiveCallable) -> None:
+        """Take the body and hear of a client that leaves.
+
+        To receive is to ask for the body (see ``antiphon.transport.expecting``), so where it is
+        kept back all of this waits until it is wanted, or until the answer has begun.
+        """
+        if isinstance(request.body, ExpectedBody):
+            await request.body.wanted.wait()
+        await super().handle_messages(request, receive)
 
     async def handle_request(self, request: Request, send: ASGISendCallable) -> None:
         """Answer. An event stream has no time limit, whichever response class carries it."""
@@ -95,6 +133,16 @@ class AntiphonHTTPConnection(ASGIHTTPConnection):
         finally:
             for source in sources:
                 await source.aclose()
+
+
+def _answering(send: ASGISendCallable, begun: asyncio.Event) -> ASGISendCallable:
+    """``send``, that tells when the answer has begun."""
+
+    async def tell(message: ASGISendEvent) -> None:
+        await send(message)
+        begun.set()
+
+    return tell
 
 
 RECANCEL_S = 0.01
