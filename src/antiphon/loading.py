@@ -23,7 +23,7 @@ from antiphon.models.files import resolve
 from antiphon.prompting.prompter import TextPrompter
 from antiphon.prompting.replay_prompter import ReplayPrompter
 from antiphon.runs.catalogue import ServedModel
-from responsory.segments import PLAIN, Spec, family
+from responsory.segments import Spec, family
 
 Loaded: TypeAlias = tuple[EnginePort, list[ServedModel], ServedModel]
 """An engine, the models it serves, and the one to try first."""
@@ -88,22 +88,19 @@ def recorded_models(
                 recording.prompt_tokens, recording.tokenizer, turns=recording.turns
             ),
             info=info,
-            format=_format(recording, recording.family),
-            format_of_calls=_calls_alone(recording),
+            format=_format(recording),
+            format_of_calls=_format(recording, reasoning=False),
         )
         for name, recording in recordings.items()
     ]
 
 
-def _calls_alone(recording: Recording) -> Spec:
-    """The same family where reasoning is text like any other."""
-    spec = _format(recording, recording.family.rpartition("+")[2])
-    return spec if any(mode.calls for mode in spec.modes.values()) else PLAIN
+def _format(recording: Recording, *, reasoning: bool = True) -> Spec:
+    """How its family marks reasoning and calls; ``reasoning`` False: calls alone.
 
-
-def _format(recording: Recording, name: str) -> Spec:
-    """How a family marks reasoning and calls. Raises ``StartupError`` for one that is not known."""
+    Raises ``StartupError`` for a family that is not known.
+    """
     try:
-        return family(name)
+        return family(recording.family, reasoning=reasoning)
     except KeyError as error:
         raise StartupError(f"{recording.name}: {error.args[0]}") from None
