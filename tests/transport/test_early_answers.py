@@ -14,7 +14,8 @@ import pytest
 from anyio import to_thread
 from h2.errors import ErrorCodes
 from h2.events import InformationalResponseReceived
-from quart import Quart, request
+from hypercorn.typing import ASGIReceiveCallable, ASGISendCallable, Scope
+from quart import Quart, Response, request
 
 from antiphon.transport.listener import Listener
 from antiphon.transport.settings import HostConfig
@@ -49,6 +50,14 @@ def app(tracker: Tracker) -> Quart:
     @app.post("/early")
     async def early() -> tuple[str, int]:
         return "no", 401
+
+    @app.post("/breaks")
+    async def breaks() -> Response:
+        async def body() -> AsyncIterator[bytes]:
+            yield b"first"
+            raise ValueError("in the middle")
+
+        return Response(body())
 
     @app.post("/size")
     async def size() -> str:
@@ -387,3 +396,45 @@ async def test_http1_refuses_a_client_that_has_ended_for_sending(app: Quart, res
         client.writer.write(post("/early", "Content-Length: 10") + rest)
         client.writer.write_eof()
         assert (await client.rest()).startswith(b"HTTP/1.1 401 ")
+
+
+TINY = 3000
+"""Pieces of one byte: far more than wait for any application."""
+
+
+async def answers_alone(scope: Scope, receive: ASGIReceiveCallable, send: ASGISendCallable) -> None:
+    """An application that never receives, and answers when its inbox is full."""
+    if scope["type"] == "lifespan":
+        raise NotImplementedError
+    for _ in range(100):
+        await asyncio.sleep(0)
+    head = [(b"content-length", b"2"), (b"content-type", b"text/plain")]
+    await send({"type": "http.response.start", "status": 401, "headers": head, "trailers": False})
+    await send({"type": "http.response.body", "body": b"no", "more_body": False})
+
+
+async def test_an_answer_that_breaks_off_under_a_body_halts_no_neighbour(app: Quart) -> None:
+    async with serving(app) as listener, H2Client.open(listener) as client:
+        upload = client.queue("/breaks", "POST", end=False)
+        for _ in range(TINY):
+            client.h2.send_data(upload, b"x")
+        await client.flush()
+        assert await client.get("/hi") == b"hi"
+        await client.until_reset(upload)
+        assert client.reset(upload) == ErrorCodes.INTERNAL_ERROR
+
+
+async def test_an_application_that_only_answers_halts_no_connection() -> None:
+    async with serving(answers_alone) as listener:
+        async with H2Client.open(listener) as client:
+            upload = client.queue("/", "POST", end=False)
+            for _ in range(TINY):
+                client.h2.send_data(upload, b"x")
+            await client.flush()
+            assert await client.get("/") == b"no"
+            assert client.body(upload) == b"no"
+        async with H1Client.open(listener) as plain:
+            for _ in range(2):
+                await plain.send(post("/", "Transfer-Encoding: chunked") + b"1\r\nx\r\n" * TINY)
+                await plain.until(b"no")
+                await plain.send(b"0\r\n\r\n")

@@ -8,7 +8,6 @@ import logging
 from typing import Any
 
 from h2.errors import ErrorCodes
-from hypercorn.asyncio.task_group import TaskGroup
 from hypercorn.asyncio.tcp_server import MAX_RECV, TCPServer
 from hypercorn.events import Closed, Event, RawData, Updated
 from hypercorn.protocol import ProtocolWrapper
@@ -18,6 +17,7 @@ from hypercorn.utils import parse_socket_addr
 
 from antiphon.transport.http1 import AntiphonH1
 from antiphon.transport.http2 import AntiphonH2
+from antiphon.transport.inbox import Calls
 from antiphon.transport.unread import QUIET_S, Dropping
 
 FIRST_REQUEST_S = 10.0
@@ -84,7 +84,7 @@ class Connection(TCPServer):
         try:
             client = parse_socket_addr(sock.family, sock.getpeername())
             server = parse_socket_addr(sock.family, sock.getsockname())
-            async with TaskGroup(self.loop) as task_group:
+            async with Calls(self.loop) as task_group:
                 self._task_group = task_group
                 self.protocol = Negotiation(
                     self.app,
