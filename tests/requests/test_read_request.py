@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Sequence
+import threading
+from collections.abc import Callable, Mapping, Sequence
 from types import SimpleNamespace
 from typing import Any, cast
 
@@ -14,7 +15,7 @@ from werkzeug.datastructures import Headers
 from antiphon.api.body import LARGE, SMALL, read_request
 from antiphon.api.service import Service
 from antiphon.errors import AntiphonError
-from antiphon.requests.chat import parse_chat
+from antiphon.requests.chat import ChatRequest, parse_chat
 
 BODY = {"model": "m", "messages": [{"role": "user", "content": "hi", "foo": 1}], "store": True}
 
@@ -23,6 +24,7 @@ async def ask(
     body: dict[str, Any],
     *,
     strict: bool = False,
+    parse: Callable[[Mapping[str, Any]], ChatRequest] = parse_chat,
     headers: Sequence[tuple[str, str]] = (("content-type", "application/json"),),
 ) -> Any:
     service = cast("Service", SimpleNamespace(strict_requests=strict, body_timeout_s=5))
@@ -31,7 +33,7 @@ async def ask(
     @app.post("/")
     async def read() -> dict[str, Any]:
         try:
-            typed, ignored = await read_request(service, parse_chat)
+            typed, ignored = await read_request(service, parse)
         except AntiphonError as error:
             return {"status": error.status, **error.body()["error"]}
         said = [message.content for message in typed.messages]
@@ -47,6 +49,20 @@ async def test_both_lists_come_sorted_whatever_the_size(size: int) -> None:
     answer = await ask(body)
     assert answer == {"said": ["x" * size], "ignored": ["a", "messages[0].foo", "store"],
                       "unnamed": 0}  # fmt: skip
+
+
+async def test_what_is_not_small_is_parsed_in_a_thread() -> None:
+    places = []
+
+    def parse(body: Mapping[str, Any]) -> ChatRequest:
+        places.append(threading.get_ident() == here)
+        return parse_chat(body)
+
+    here = threading.get_ident()
+    for size in (2, SMALL, LARGE):
+        content = {"role": "user", "content": "x" * size}
+        await ask({"model": "m", "messages": [content]}, parse=parse)
+    assert places == [True, False, False]
 
 
 async def test_strict_server_refuses_the_first_unknown_field_with_its_path() -> None:

@@ -15,6 +15,7 @@ from typing import Any, NoReturn
 import attrs
 
 from antiphon.errors import InvalidRequest
+from antiphon.requests import pieces
 from antiphon.requests.faults import at, out_of_range
 
 MAX_DEPTH = 200
@@ -30,12 +31,12 @@ def parse_object(body: bytes) -> dict[str, Any]:
     try:
         text = body.decode("utf-8")
         try:
-            value = _decoder.decode(text)
+            value = _decoded(text, _decoder)
         except json.JSONDecodeError:
             raise
         except ValueError:
             huge = True
-            value = _decoder_of_huge.decode(text)
+            value = _decoded(text, _decoder_of_huge)
     except UnicodeDecodeError:
         raise _invalid("The request body is not valid UTF-8.") from None
     except json.JSONDecodeError as error:
@@ -53,6 +54,12 @@ def parse_object(body: bytes) -> dict[str, Any]:
         path, number = found
         raise at(path.removeprefix("."), out_of_range("integer", below=number.digits[0] == "-"))
     return value
+
+
+def _decoded(text: str, decoder: json.JSONDecoder) -> Any:
+    if len(text) < pieces.LONG:
+        return decoder.decode(text)
+    return pieces.decode(text, decoder, deepest=MAX_DEPTH)
 
 
 _NO_BRACKETS = bytes(set(range(256)) - set(b"[]{}"))
@@ -81,6 +88,9 @@ _LONE = re.compile(
     rb"|[c-fC-F](?<!\\u[dD][89abAB]..\\u[dD][c-fC-F]))"
 )
 """The escape of one half of a surrogate pair, the other half not being its neighbour."""
+PAIR = 12
+"""Bytes of the escapes of both."""
+WINDOW = 256 * 1024
 
 
 def _check_surrogates(body: bytes) -> None:
@@ -88,8 +98,11 @@ def _check_surrogates(body: bytes) -> None:
     if b"\\" not in body or (rb"\ud" not in body and rb"\uD" not in body):
         return
     # An escaped backslash is no beginning of another escape, but it does part two of them.
-    if _LONE.search(body.replace(rb"\\", b"--")):
-        raise _invalid("The request body holds a lone surrogate.")
+    body = body.replace(rb"\\", b"--")
+    for start in range(0, len(body), WINDOW):  # no search is long: other threads have their turn
+        end = start + WINDOW
+        if (found := _LONE.search(body, start, end + PAIR)) and found.start() < end:
+            raise _invalid("The request body holds a lone surrogate.")
 
 
 @attrs.frozen
