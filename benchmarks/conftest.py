@@ -20,4 +20,9 @@ def pytest_terminal_summary(terminalreporter: Any, config: pytest.Config) -> Non
             verdict = ""
             if bar is not None:
                 verdict = f"   at most {bar}: {'held' if ratio <= bar else 'NOT HELD'}"
+            if "us" in bench.extra_info:
+                took, bar = bench.extra_info["us"], bench.extra_info["us at most"]
+                verdict += (
+                    f"   {took:.0f} µs, at most {bar}: {'held' if took <= bar else 'NOT HELD'}"
+                )
             terminalreporter.write_line(f"{bench.name:<52} {ratio:6.3f} x{verdict}")

@@ -2,15 +2,21 @@
 
 from __future__ import annotations
 
+import types
 from collections.abc import Callable
 from contextvars import ContextVar
-from typing import Any, get_args, get_type_hints
+from typing import Any, get_args, get_origin, get_type_hints
 
 import attrs
 from cattrs import Converter
 from cattrs.gen import make_dict_structure_fn
 
 from antiphon.requests.faults import invalid_type
+
+Hook = Callable[[Any, Any], Any]
+
+PLAIN = (str, bool, int)
+"""What needs no look beyond its JSON type."""
 
 strangers: ContextVar[list[dict[str, Any]]] = ContextVar("strangers")
 """The first object seen of the body at hand that has fields without a place in its class.
@@ -19,31 +25,74 @@ Hardly any body has one, so that looking for their paths can wait until then.
 """
 
 
-def class_hook(cls: Any, converter: Converter) -> Callable[[Any, Any], Any]:
+def class_hook(cls: Any, converter: Converter) -> Hook:
     """The hook of an attrs class."""
+    return (_detailed if converter.detailed_validation else _fast)(cls, converter)
+
+
+def _detailed(cls: Any, converter: Converter) -> Hook:
+    """By cattrs, which notes the place of every fault."""
     inner = make_dict_structure_fn(
-        cls,
-        converter,
-        _cattrs_use_alias=True,
-        _cattrs_detailed_validation=converter.detailed_validation,
+        cls, converter, _cattrs_use_alias=True, _cattrs_detailed_validation=True
     )
-    fields = [field for field in attrs.fields(cls) if field.init]
-    known = frozenset(field.alias for field in fields)
-    required = frozenset(field.alias for field in fields if field.default is attrs.NOTHING)
-    types = get_type_hints(cls, include_extras=True)
-    # Where a field that may be left out takes null by its type, null is its default anyway.
-    drops = not all(
-        field.alias in required or {type(None), Any} & {*get_args(types[field.name])}
-        for field in fields
-    )
+    known = {field.alias for field in attrs.fields(cls) if field.init}
+    required = _required(cls)
 
     def hook(value: Any, _: Any) -> Any:
         if type(value) is not dict:
             raise invalid_type(value, dict)
-        if drops and None in value.values():
+        if None in value.values():
             value = {k: v for k, v in value.items() if v is not None or k in required}
-        if not known.issuperset(value) and not (seen := strangers.get()):
-            seen.append(value)
+        if not known.issuperset(value):
+            _notice(value)
         return inner(value, cls)
 
     return hook
+
+
+def _fast(cls: Any, converter: Converter) -> Hook:
+    """By a look at the fields that came, of the many that can come."""
+    kinds = get_type_hints(cls, include_extras=True)
+    hooks = {
+        field.alias: (_plain(kinds[field.name]), converter.get_structure_hook(kinds[field.name]))
+        for field in attrs.fields(cls)
+        if field.init
+    }
+    required = _required(cls)
+
+    def hook(value: Any, _: Any) -> Any:
+        if type(value) is not dict:
+            raise invalid_type(value, dict)
+        given = {}
+        for name, raw in value.items():
+            found = hooks.get(name)
+            if found is None:
+                _notice(value)
+            elif raw.__class__ is found[0]:
+                given[name] = raw
+            elif raw is not None or name in required:
+                given[name] = found[1](raw, None)
+        try:
+            return cls(**given)
+        except TypeError:
+            raise KeyError from None  # as cattrs does for what is missing
+
+    return hook
+
+
+def _required(cls: Any) -> frozenset[str]:
+    fields = attrs.fields(cls)
+    return frozenset(field.alias for field in fields if field.default is attrs.NOTHING)
+
+
+def _plain(kind: Any) -> type | None:
+    """The JSON type of which every value will do, if there is one; null is for itself."""
+    if get_origin(kind) is types.UnionType:
+        kinds = [member for member in get_args(kind) if member is not type(None)]
+        kind = kinds[0] if len(kinds) == 1 else None
+    return kind if kind in PLAIN else None
+
+
+def _notice(value: dict[str, Any]) -> None:
+    if not (seen := strangers.get()):
+        seen.append(value)

@@ -68,10 +68,13 @@ _NO_BRACKETS = bytes(set(range(256)) - set(b"[]{}"))
 def _check_depth(body: bytes, root: dict[str, Any]) -> None:
     """Level by level, and not at all where the body has too few brackets to be deep."""
     brackets = body.translate(None, _NO_BRACKETS)
-    if brackets.count(b"[") + brackets.count(b"{") <= MAX_DEPTH:
-        return
+    # Not more than so many have not been seen yet, strings may hold some of the brackets.
+    left = brackets.count(b"[") + brackets.count(b"{")
     level: list[Any] = [root]
-    for _ in range(MAX_DEPTH):
+    for depth in range(1, MAX_DEPTH + 1):
+        left -= len(level)
+        if depth + left <= MAX_DEPTH:
+            return
         level = [
             inner
             for outer in level
@@ -88,6 +91,8 @@ _LONE = re.compile(
     rb"|[c-fC-F](?<!\\u[dD][89abAB]..\\u[dD][c-fC-F]))"
 )
 """The escape of one half of a surrogate pair, the other half not being its neighbour."""
+_HALF = re.compile(rb"\\u[dD]")
+"""What may be one, found faster than that it is alone."""
 PAIR = 12
 """Bytes of the escapes of both."""
 WINDOW = 256 * 1024
@@ -95,7 +100,7 @@ WINDOW = 256 * 1024
 
 def _check_surrogates(body: bytes) -> None:
     """Of bytes that are UTF-8 and JSON: a lone surrogate can only be an escape there."""
-    if b"\\" not in body or (rb"\ud" not in body and rb"\uD" not in body):
+    if not _HALF.search(body):
         return
     # An escaped backslash is no beginning of another escape, but it does part two of them.
     body = body.replace(rb"\\", b"--")

@@ -6,8 +6,9 @@ detailed one collects the path to it. Both take exactly the same values.
 
 from __future__ import annotations
 
+import sys
 import types
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from typing import Annotated, Any, Literal, Union, get_args, get_origin
 
 import attrs
@@ -16,12 +17,10 @@ from cattrs.cols import mapping_structure_factory
 from cattrs.errors import IterableValidationError, IterableValidationNote
 
 from antiphon.errors import InvalidRequest
-from antiphon.requests.class_hook import class_hook
+from antiphon.requests.class_hook import PLAIN, Hook, class_hook
 from antiphon.requests.constraints import Length
 from antiphon.requests.faults import invalid_type, out_of_range, quoted
 from antiphon.requests.union_hook import union_hook
-
-Hook = Callable[[Any, Any], Any]
 
 
 def strict_converter(*, detailed: bool) -> Converter:
@@ -30,7 +29,7 @@ def strict_converter(*, detailed: bool) -> Converter:
     Without ``detailed`` an absent field is a bare ``KeyError``.
     """
     converter = Converter(detailed_validation=detailed)
-    for kind in (str, bool, int):
+    for kind in PLAIN:
         converter.register_structure_hook(kind, _strict(kind))
     converter.register_structure_hook(float, _number)
     converter.register_structure_hook_factory(attrs.has, class_hook)
@@ -87,10 +86,10 @@ def _annotated_hook(kind: Any, converter: Converter) -> Hook:
     base, *every = get_args(kind)
     inner = converter.get_structure_hook(base)
     if (sized := get_origin(base)) in (list, dict):
-        # Their length is checked first: what is too long may have a million entries to convert.
-        lengths = [each.check for each in every if isinstance(each, Length)]
-        inner = _measured(inner, sized, lengths) if lengths else inner
-        every = [each for each in every if not isinstance(each, Length)]
+        # Its length is checked first: what is too long may have a million entries to convert.
+        for length in [each for each in every if isinstance(each, Length)]:
+            inner = _measured(inner, sized, length)
+            every.remove(length)
     checks = [constraint.check for constraint in every]
     if not checks:
         return inner
@@ -104,11 +103,12 @@ def _annotated_hook(kind: Any, converter: Converter) -> Hook:
     return hook
 
 
-def _measured(inner: Hook, sized: Any, checks: Sequence[Callable[[Any], None]]) -> Hook:
+def _measured(inner: Hook, sized: Any, length: Length) -> Hook:
+    low, high = length.low, sys.maxsize if length.high is None else length.high
+
     def hook(value: Any, _: Any) -> Any:
-        if type(value) is sized:
-            for check in checks:
-                check(value)
+        if type(value) is sized and not low <= len(value) <= high:
+            length.check(value)
         return inner(value, None)
 
     return hook
@@ -123,6 +123,8 @@ def _list_hook(kind: Any, converter: Converter) -> Hook:
     def fast(value: Any, _: Any) -> Any:
         if type(value) is not list:
             raise invalid_type(value, list)
+        if len(value) == 1:  # most contents are one part, for which a loop costs as much again
+            return [inner(value[0], None)]
         return [inner(element, None) for element in value]
 
     def detailed(value: Any, _: Any) -> Any:

@@ -2,20 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from typing import Annotated, Any, Literal, get_args, get_origin, get_type_hints
 
 import attrs
 from cattrs import Converter
 
 from antiphon.errors import InvalidRequest
+from antiphon.requests.class_hook import PLAIN, Hook
 from antiphon.requests.faults import invalid_type, missing, quoted
 
-Hook = Callable[[Any, Any], Any]
-
 TAG = "type"
-PLAIN = (str, bool, int)
-"""What needs no look beyond its JSON type."""
 
 
 def union_hook(kind: Any, converter: Converter) -> Hook:
@@ -61,16 +57,20 @@ def _tagged_hook(classes: list[Any], converter: Converter) -> Hook:
         if type(value) is not dict:
             raise invalid_type(value, dict)
         tag = value.get(TAG)
-        if tag.__class__ is not str and tag is not None:
-            error = invalid_type(tag, str)
-            raise InvalidRequest(error.message, code=error.code, param=TAG)
-        inner = by_tag.get(tag)
-        if inner is not None:
-            return inner(value, None)
+        try:
+            inner = by_tag[tag]
+        except (KeyError, TypeError):  # the latter for what has no hash
+            raise refusal(tag) from None
+        return inner(value, None)
+
+    def refusal(tag: Any) -> InvalidRequest:
         if tag is None:
-            raise missing(TAG)
+            return missing(TAG)
+        if type(tag) is not str:
+            error = invalid_type(tag, str)
+            return InvalidRequest(error.message, code=error.code, param=TAG)
         allowed = ", ".join(f"'{name}'" for name in by_tag if name is not None)
-        raise InvalidRequest(
+        return InvalidRequest(
             f"{quoted(tag)} is not supported here; supported are {allowed}.",
             code="unsupported_value",
             param=TAG,
