@@ -59,7 +59,7 @@ def test_prompts_as_token_ids(client: httpx.Client) -> None:
 @pytest.mark.parametrize(
     ("fields", "param"),
     [
-        ({"prompt": [5, 100_000]}, "prompt"),
+        ({"prompt": [5, 100_000]}, "prompt[1]"),
         ({"prompt": "x", "stop_token_ids": [100_000]}, "stop_token_ids"),
         ({"prompt": "x", "logit_bias": {"100000": 1}}, "logit_bias"),
         ({"prompt": "x", "allowed_token_ids": [100_000]}, "allowed_token_ids"),
