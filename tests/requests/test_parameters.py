@@ -278,6 +278,8 @@ REFUSED: list[tuple[Any, ...]] = [
     (CHUNKED, "stream_options.continuous_usage_stats",
      with_(stream=True, stream_options={"continuous_usage_stats": 1}), TYPE),
     (TALKING, "chat_template_kwargs", [], TYPE),
+    (TALKING, "chat_template_kwargs", {str(i): 1 for i in range(1025)},
+     "object_above_max_properties"),
     *((TALKING, f"chat_template_kwargs.{name}", with_(chat_template_kwargs={name: 1}), VALUE)
       for name in ("messages", "tools", "documents", "add_generation_prompt", "bos_token",
                    "eos_token")),

@@ -11,7 +11,7 @@ from antiphon.errors import InvalidRequest
 from antiphon.requests.body import Body
 from antiphon.requests.constraints import Length
 from antiphon.requests.messages import ChatMessage, check_messages
-from antiphon.requests.template_names import check_template_kwargs
+from antiphon.requests.template_names import TemplateKwargs, check_template_kwargs
 from antiphon.requests.tools import ChatTool, check_tool_names
 
 
@@ -25,7 +25,7 @@ class ChatPrompt(Body):
     """Whether the prompt ends with the opening of a new message; not if the last is continued."""
     continue_final_message: bool = False
     documents: list[dict[str, Any]] | None = None
-    chat_template_kwargs: dict[str, Any] = attrs.field(factory=dict)
+    chat_template_kwargs: TemplateKwargs = attrs.field(factory=dict)
     add_special_tokens: bool = False
 
     @property

@@ -17,7 +17,12 @@ from antiphon.requests.generation import GenerationRequest
 from antiphon.requests.input_items import InputItem, check_items
 from antiphon.requests.refusals import RESPONSES
 from antiphon.requests.structured import Constraint, FreeText, TextFormat, of_format
-from antiphon.requests.template_names import Effort, Verbosity, check_template_kwargs
+from antiphon.requests.template_names import (
+    Effort,
+    TemplateKwargs,
+    Verbosity,
+    check_template_kwargs,
+)
 from antiphon.requests.tool_choice import (
     ResponseToolChoice,
     ToolChoice,
@@ -91,7 +96,7 @@ class ResponseRequest(GenerationRequest):
     prompt_cache_key: Annotated[str, Length(0, 64)] | None = None
     prompt_cache_retention: str | None = None
     safety_identifier: Annotated[str, Length(0, 128)] | None = None
-    chat_template_kwargs: dict[str, Any] = attrs.field(factory=dict)
+    chat_template_kwargs: TemplateKwargs = attrs.field(factory=dict)
     add_special_tokens: bool = False
 
     @property

@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
-from typing import Any, Literal
+from typing import Annotated, Any, Literal
 
 from antiphon.errors import InvalidRequest
+from antiphon.requests.constraints import Length
 
 Verbosity = Literal["low", "medium", "high"]
 Effort = Literal["none", "minimal", "low", "medium", "high", "xhigh", "max"]
+TemplateKwargs = Annotated[dict[str, Any], Length(0, 1024)]
+"""``chat_template_kwargs``; the limit is this server's own, each name being looked up."""
 
 RESERVED_TEMPLATE_NAMES = frozenset(
     {"messages", "tools", "documents", "add_generation_prompt", "bos_token", "eos_token"}
