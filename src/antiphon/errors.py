@@ -28,7 +28,6 @@ import math
 from collections.abc import Mapping
 from typing import Any, ClassVar
 
-
 MOST_PARAM = 200
 MOST_MESSAGE = 2000
 """Characters: a refusal is no echo of what a client may have sent megabytes of."""

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 import uuid
+from typing import Any
 
 import pytest
 from hypothesis import given
@@ -93,3 +94,27 @@ async def test_what_is_no_http_gets_an_id_like_all_others() -> None:
     assert head.startswith("HTTP/1.1 400 ")
     (minted,) = re.findall("\r\nx-request-id: ([0-9a-f]{32})\r\n", head)
     assert uuid.UUID(minted).version == 7
+
+
+@pytest.mark.parametrize(
+    ("fields", "named"),
+    [
+        ({"request_id": "body1", "n": 0}, "body1"),
+        ({"request_id": "body1", "model": "nope"}, "body1"),
+        ({"request_id": "é", "rid": "r2"}, "r2"),
+        ({"request_id": 5, "rid": "r2"}, "r2"),
+        ({"rid": "r3", "temperature": "x"}, "r3"),
+    ],
+)
+async def test_a_body_that_is_refused_names_its_refusal(
+    bench: Bench, fields: dict[str, Any], named: str
+) -> None:
+    for headers, expected in (({}, named), ({"x-request-id": "r0"}, "r0")):
+        response = await bench.client.post(CHAT, json={**HELLO, **fields}, headers=headers)
+        assert response.headers["x-request-id"] == expected
+
+
+async def test_a_count_is_named_by_its_body(bench: Bench) -> None:
+    body = {"model": "plain/hello", "input": "Hi", "request_id": "counted"}
+    response = await bench.client.post("/v1/responses/input_tokens", json=body)
+    assert response.headers["x-request-id"] == "counted"

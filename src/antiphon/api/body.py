@@ -7,14 +7,16 @@ streams must not wait for one client's megabytes. Large ones take turns, without
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from typing import Any, TypeVar
+from typing import Any, Generic, TypeVar
 
 import anyio
+import attrs
 from anyio import CapacityLimiter, to_thread
 from anyio.lowlevel import RunVar
 from quart import g, request
 from werkzeug.http import parse_options_header
 
+from antiphon.api.identity import name_by_body, tail_of
 from antiphon.api.service import Service
 from antiphon.api.uncollected import uncollected
 from antiphon.errors import InvalidRequest, RequestTimeout, UnsupportedMedia, shortened
@@ -48,7 +50,14 @@ async def read_request(
             body = await request.body
     except TimeoutError:
         raise RequestTimeout("The request body did not arrive in time.") from None
-    typed = await _parsed(body, parse)
+    outcome = await _parsed(body, parse)
+    del body
+    if outcome.named is not None:
+        name_by_body(outcome.named)
+    try:
+        typed = outcome.typed()
+    finally:
+        del outcome
     if typed.unknown and service.strict_requests:
         first = shortened(typed.unknown[0])
         raise InvalidRequest(
@@ -58,11 +67,41 @@ async def read_request(
     return typed, sorted([*typed.ignored, *typed.unknown])
 
 
-async def _parsed(body: bytes, parse: Callable[[Mapping[str, Any]], T]) -> T:
-    def work() -> T:
-        return parse(parse_object(body))
+@attrs.define
+class _Outcome(Generic[T]):
+    """What became of a body. A refusal is handed over without its traceback: that holds all that
+    was made of the body, in a cycle that would wait for the collector."""
 
-    def work_uncollected() -> T:
+    named: str | None
+    """The request's id as the body has it."""
+    request: T | None = None
+    refusal: InvalidRequest | None = None
+
+    def typed(self) -> T:
+        """The typed request. Raises the refusal, which is then held by nobody else."""
+        refusal, self.refusal = self.refusal, None
+        try:
+            if refusal is not None:
+                raise refusal
+        finally:
+            del refusal
+        assert self.request is not None  # noqa: S101  # one of the two is there
+        return self.request
+
+
+async def _parsed(body: bytes, parse: Callable[[Mapping[str, Any]], T]) -> _Outcome[T]:
+    def work() -> _Outcome[T]:
+        named = None
+        try:
+            fields = parse_object(body)
+            given = [fields.get(name) for name in ("request_id", "rid")]
+            named = next((name for name in given if isinstance(name, str) and tail_of(name)), None)
+            return _Outcome(named, request=parse(fields))
+        except InvalidRequest as refusal:
+            refusal.__context__ = refusal.__cause__ = None
+            return _Outcome(named, refusal=refusal.with_traceback(None))
+
+    def work_uncollected() -> _Outcome[T]:
         with uncollected():
             return work()
 

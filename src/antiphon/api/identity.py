@@ -6,6 +6,8 @@ import hashlib
 import re
 from collections.abc import Callable
 
+from quart import g
+
 MAX_GIVEN = 512
 LONGEST = 48
 """Characters of T."""
@@ -23,6 +25,12 @@ def tail_of(given: str | None) -> str | None:
     if _TAIL.fullmatch(given):
         return given
     return hashlib.sha256(given.encode()).hexdigest()[:32]
+
+
+def name_by_body(given: str) -> None:
+    """The id in the body of the current request names it where no header did; it gives a T."""
+    if not g.tail_given and (tail := tail_of(given)) is not None:
+        g.tail = g.request_id = tail
 
 
 def uuid7_hex(unix_ms: int, random: bytes) -> str:

@@ -11,7 +11,7 @@ import anyio
 from anyio import to_thread
 from quart import g
 
-from antiphon.api.identity import tail_of, unique
+from antiphon.api.identity import unique
 from antiphon.api.service import Service
 from antiphon.errors import InvalidRequest, Unavailable
 from antiphon.requests.generation import GenerationRequest
@@ -26,9 +26,7 @@ T = TypeVar("T")
 
 
 def id_tail(service: Service, request: GenerationRequest) -> str:
-    """T of this request: the header wins over the body, and a live T is not used twice."""
-    if not g.tail_given and (tail := tail_of(request.request_id or request.rid)):
-        g.tail = g.request_id = tail
+    """T of this request, as it is named by now; a live T is not used twice."""
     if request.user is not None:
         log.debug("%s is for the user %r", g.tail, request.user)
     return unique(g.tail, service.fanout.has_tail, lambda: secrets.token_hex(4))
@@ -52,9 +50,9 @@ def sampling(
         ("stop_token_ids", request.stop_token_ids),
         ("allowed_token_ids", request.allowed_token_ids or ()),
     ):
-        if outside := [token for token in ids if token >= model.info.vocab_size]:
+        if (largest := max(ids, default=0)) >= model.info.vocab_size:
             raise InvalidRequest(
-                f"Invalid `{param}`: {outside[0]} is outside the vocabulary of "
+                f"Invalid `{param}`: {largest} is outside the vocabulary of "
                 f"{model.info.vocab_size} tokens.",
                 code="invalid_value",
                 param=param,

@@ -67,9 +67,13 @@ def blueprint(service: Service) -> Blueprint:
         request, ignored = await read_request(service, parse_response)
         model = service.catalogue.require(request.model)
         check_tools(model, request.tools)
-        if isinstance(request.input, list):
-            open_reasoning(request.input, envelope.unseal)
-        prompt = await in_thread(service, lambda: response_prompt(model, request), "input")
+
+        def prompted() -> array[int]:
+            if isinstance(request.input, list):
+                open_reasoning(request.input, envelope.unseal)
+            return response_prompt(model, request)
+
+        prompt = await in_thread(service, prompted, "input")
         return request, [*ignored, *unused_settings(model, request)], model, prompt
 
     @routes.post("/v1/responses/compact")

@@ -13,6 +13,7 @@ Fields no class knows are not an error here: the typed body lists them.
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
+from contextlib import suppress
 from typing import Any, TypeVar
 
 import attrs
@@ -44,9 +45,11 @@ def structure(body: Mapping[str, Any], cls: type[B]) -> B:
     seen: list[dict[str, Any]] = []
     token = strangers.set(seen)
     try:
-        typed = _fast.structure(body, cls)
-    except (InvalidRequest, KeyError):
-        typed = explain(body, cls)
+        typed: B | None = None
+        with suppress(InvalidRequest, KeyError):
+            typed = _fast.structure(body, cls)
+        if typed is None:
+            typed = explain(body, cls)
     finally:
         strangers.reset(token)
     if seen:
@@ -73,9 +76,23 @@ def explain(body: Mapping[str, Any], cls: type[B]) -> B:
         return _detailed.structure(body, cls)
     except BaseValidationError as error:
         leaf, path = _first_leaf(error, "")
+        refusal = _refusal(leaf, path.removeprefix("."))
+        del leaf
+        _forget(error)
     except InvalidRequest as error:
-        leaf, path = error, ""
-    raise _refusal(leaf, path.removeprefix("."))
+        refusal = at("", error)
+    try:
+        raise refusal
+    finally:
+        del refusal
+
+
+def _forget(error: BaseException) -> None:
+    """Let go of where the errors were raised: those places hold the errors, and all of the body."""
+    error.__traceback__ = error.__context__ = None
+    if isinstance(error, BaseExceptionGroup):
+        for inner in error.exceptions:
+            _forget(inner)
 
 
 def unknown_fields(body: Mapping[str, Any], value: Any, prefix: str = "") -> Iterator[str]:
