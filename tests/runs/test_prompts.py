@@ -129,6 +129,15 @@ def test_the_oldest_items_go_until_the_answer_has_room(
     assert len(prompt) + (limit or 1) <= context
 
 
+@pytest.mark.parametrize(("limit", "left"), [(6, 1), (7, 3), (9_000, 3)])
+def test_a_limit_that_no_room_can_be_made_for_costs_no_item(limit: int, left: int) -> None:
+    """Two words cannot go: with six tokens more they fit into eight, with seven they do not."""
+    prompter = WordPrompter()
+    request = respond(TALK, truncation="auto", max_output_tokens=limit)
+    prompt = response_prompt(served(prompter, 8), request)
+    assert len(prompt) == sum(len(item["content"].split()) for item in TALK[-left:])
+
+
 def test_instructions_stay_when_items_go() -> None:
     prompter = WordPrompter()
     request = respond(TALK, truncation="auto", instructions="be brief")

@@ -9,9 +9,9 @@ from wire.rows import Row
 HEAD = """\
 # What holds the wire
 
-Made by `pytest tests/wire --update-wire-coverage` from `tests/wire/contract.toml` and the `wire`
-markers of all tests; a test fails when it is stale, and when a row that is not `later` has no test.
-A test stands here once, however many parameters it is run with.
+Made by `nox -s tests -- tests/wire --update-wire-coverage` from `tests/wire/contract.toml` and the
+`wire` markers of all tests; a test fails when it is stale, and when a row that is not `later` has
+no test. A test stands here once, however many parameters it is run with, by its path in `tests`.
 """
 RULES = (
     ("F", "Framing"),

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from array import array
 from collections.abc import Mapping, Sequence
+from functools import partial
 from typing import Any
 
 from antiphon.errors import InvalidRequest
@@ -145,9 +146,9 @@ def response_prompt(model: ServedModel, request: ResponseRequest) -> array[int]:
     given = request.input
     if isinstance(given, str):
         given = [InputMessage(role="user", content=given)]
-    room = model.info.context_length - (request.max_output_tokens or 1)
+    context = model.info.context_length
 
-    def write_if_it_fits(items: Sequence[InputItem]) -> array[int] | None:
+    def write_if_it_fits(items: Sequence[InputItem], room: int) -> array[int] | None:
         try:
             prompt = write(response_messages(request, items))
         except InvalidRequest as refusal:
@@ -157,14 +158,17 @@ def response_prompt(model: ServedModel, request: ResponseRequest) -> array[int]:
             return None
         return prompt if len(prompt) <= room else None
 
-    if (prompt := without_oldest(given, write_if_it_fits)) is None:
-        raise InvalidRequest(
-            "The input is longer than the model's context length of "
-            f"{model.info.context_length} tokens allows, even without all that may be left out.",
-            code=TOO_LONG,
-            param="input",
-        )
-    return prompt
+    # Where no room can be made for all of the limit, it is the limit that is cut.
+    for answer in (request.max_output_tokens or 1, 1):
+        prompt = without_oldest(given, partial(write_if_it_fits, room=context - answer))
+        if prompt is not None:
+            return prompt
+    raise InvalidRequest(
+        f"The input is longer than the model's context length of {context} tokens allows, even "
+        "without all that may be left out.",
+        code=TOO_LONG,
+        param="input",
+    )
 
 
 def check_tools(model: ServedModel, tools: Sequence[object]) -> None:
