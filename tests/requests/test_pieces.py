@@ -12,6 +12,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from antiphon.requests import pieces
+from antiphon.requests.json_body import parse_object
 
 TEXTS = ("", "a", "],[", '},{"a', '","x', "\\", "é🙂", ",", "role")
 NAMES = ("a", "b", ',"', "},", "", "role")
@@ -52,6 +53,16 @@ def test_pieces_give_what_json_gives(most: int, least: int, one: int, text: str)
     with patch.multiple(pieces, MOST=most, LEAST=least, ONE=one):
         found = outcome(lambda: pieces.decode(text, decoder, deepest=200))
     assert found == outcome(lambda: decoder.decode(text))
+
+
+@pytest.mark.parametrize("border", [0, 1, 300, 399, 402, 405, 409])
+def test_a_number_is_not_judged_by_its_beginning(border: int) -> None:
+    """Without its exponent, it would be larger than any that is taken."""
+    number = "1" + "0" * 400 + ".0e-395"
+    before = '{"n":0,"x":"'
+    filler = "p" * (pieces.ONE - len(before) - len('","n":') - border)
+    text = f'{before}{filler}","n":{number},"z":"{"x" * pieces.LONG}"}}'
+    assert parse_object(text.encode())["n"] == 100_000
 
 
 def test_names_that_come_again_are_the_last() -> None:
@@ -96,6 +107,7 @@ def long_texts() -> Iterator[Any]:
         yield pytest.param(repeated(element), id=name)
     names = "{" + ",".join(f'"{index}":{index}' for index in range(40_000)) + "}"
     yield pytest.param(names, id="names")
+    yield pytest.param(names.replace(",", ", ").replace(":", ": "), id="names in pairs apart")
     yield pytest.param(f'{{"a":{names},"b":[{names}]}}', id="names within")
 
 

@@ -15,6 +15,8 @@ from collections.abc import Callable
 from json import JSONDecodeError
 from typing import Any
 
+from antiphon.errors import InvalidRequest
+
 LONG = 256 * 1024
 """Characters of a text for which pieces are worth their while."""
 MOST = 64 * 1024
@@ -142,7 +144,7 @@ class _Pieces:
             return len(self.text) - at
         first = self.text[at]
         if opening == "{":
-            marks = [',"']
+            marks = [',"', ', "']
         elif first in '[{"':
             end = _CLOSING.get(first, first)
             marks = [f"{end},{self.text[at : at + 3]}", f"{end},"]
@@ -161,6 +163,6 @@ class _Pieces:
             return None
         try:
             return self.scan(f"{opening}{self.text[at : at + length]}{closing}", 0)
-        except JSONDecodeError:
+        except (JSONDecodeError, InvalidRequest):  # a number without its exponent can be too large
             self.retry = at + length
             return None
