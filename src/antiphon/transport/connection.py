@@ -187,7 +187,8 @@ class Connection(TCPServer):
             self.writer.write_eof()
         self.writer.close()
         try:
-            await asyncio.wait_for(self.writer.wait_closed(), LINGER_S)
+            # All who wait share one future, and a handler that is cancelled here would cancel it.
+            await asyncio.wait_for(asyncio.shield(self.writer.wait_closed()), LINGER_S)
         except TimeoutError:
             self.abort()
         except (OSError, RuntimeError):
