@@ -5,7 +5,7 @@ from __future__ import annotations
 import types
 from collections.abc import Callable
 from contextvars import ContextVar
-from typing import Any, get_args, get_origin, get_type_hints
+from typing import Any, Literal, Union, get_args, get_origin, get_type_hints
 
 import attrs
 from cattrs import Converter
@@ -54,7 +54,11 @@ def _fast(cls: Any, converter: Converter) -> Hook:
     """By a look at the fields that came, of the many that can come."""
     kinds = get_type_hints(cls, include_extras=True)
     hooks = {
-        field.alias: (_plain(kinds[field.name]), converter.get_structure_hook(kinds[field.name]))
+        field.alias: (
+            _plain(kinds[field.name]),
+            _words(kinds[field.name]),
+            converter.get_structure_hook(kinds[field.name]),
+        )
         for field in attrs.fields(cls)
         if field.init
     }
@@ -63,15 +67,22 @@ def _fast(cls: Any, converter: Converter) -> Hook:
     def hook(value: Any, _: Any) -> Any:
         if type(value) is not dict:
             raise invalid_type(value, dict)
-        given = {}
+        given = value  # of most objects every field can stay as it is
         for name, raw in value.items():
             found = hooks.get(name)
-            if found is None:
+            if found is not None:
+                if raw.__class__ is found[0] or (raw.__class__ is str and raw in found[1]):
+                    continue
+                if raw is not None or name in required:
+                    inner = found[2](raw, None)
+                    if inner is not raw:
+                        given = given.copy() if given is value else given
+                        given[name] = inner
+                    continue
+            else:
                 _notice(value)
-            elif raw.__class__ is found[0]:
-                given[name] = raw
-            elif raw is not None or name in required:
-                given[name] = found[1](raw, None)
+            given = given.copy() if given is value else given
+            del given[name]
         try:
             return cls(**given)
         except TypeError:
@@ -86,11 +97,14 @@ def _required(cls: Any) -> frozenset[str]:
 
 
 def _plain(kind: Any) -> type | None:
-    """The JSON type of which every value will do, if there is one; null is for itself."""
-    if get_origin(kind) is types.UnionType:
-        kinds = [member for member in get_args(kind) if member is not type(None)]
-        kind = kinds[0] if len(kinds) == 1 else None
-    return kind if kind in PLAIN else None
+    """A JSON type of which every value will do, if there is one; null is for itself."""
+    kinds = get_args(kind) if get_origin(kind) in (types.UnionType, Union) else (kind,)
+    return next((member for member in kinds if member in PLAIN), None)
+
+
+def _words(kind: Any) -> frozenset[str]:
+    """Strings that will do."""
+    return frozenset(get_args(kind)) if get_origin(kind) is Literal else frozenset()
 
 
 def _notice(value: dict[str, Any]) -> None:
