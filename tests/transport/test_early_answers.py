@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import contextlib
 import shutil
 import socket
 from collections.abc import AsyncIterator
@@ -213,6 +214,22 @@ async def test_http2_ends_a_body_that_comes_to_a_halt(
         assert await client.get("/hi") == b"hi"
 
 
+async def test_http2_ends_a_body_that_takes_too_long(
+    app: Quart, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("antiphon.transport.unread.QUIET_S", 0.01)
+    monkeypatch.setattr("antiphon.transport.unread.DROPPING_S", 0.05)
+    async with serving(app) as listener, H2Client.open(listener) as client:
+        upload = await client.request("/early", "POST", end=False)
+        await client.until_ended(upload)
+        with anyio.fail_after(GUARD_S):
+            while client.reset(upload) is None:
+                await client.upload(upload, b"x", end=False)
+                assert await client.get("/hi") == b"hi"
+        assert client.reset(upload) == ErrorCodes.NO_ERROR
+        assert not client.goaways
+
+
 async def test_http2_forgives_a_body_that_ends_too_soon(app: Quart) -> None:
     """A client that has read its answer has no reason to send what it promised."""
     async with serving(app) as listener, H2Client.open(listener) as client:
@@ -368,6 +385,26 @@ async def test_http1_waits_no_longer_than_it_says(
                 await client.send(post("/early", f"Content-Length: {length}"))
                 await client.until(b"no")
                 assert await client.rest() == b""
+
+
+async def test_http1_drops_no_longer_than_its_limit(
+    app: Quart, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """However lively the body is, and whatever the answer said; each body has its own time."""
+    async with serving(app) as listener:
+        for length in (10**7, 10**12):
+            async with H1Client.open(listener) as client:
+                monkeypatch.setattr("antiphon.transport.connection.DROPPING_S", 9 * GUARD_S)
+                await client.send(post("/early", "Content-Length: 5"))
+                await client.until(b"no")
+                await client.send(b"first")
+                monkeypatch.setattr("antiphon.transport.connection.DROPPING_S", 0.02)
+                await client.send(post("/early", f"Content-Length: {length}"))
+                await client.until(b"no")
+                with anyio.fail_after(GUARD_S), contextlib.suppress(ConnectionError):
+                    while length == 10**12 or not client.reader.at_eof():
+                        await client.send(b"x")
+                        await asyncio.sleep(0)
 
 
 async def test_http1_drops_no_more_than_its_limit(

@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import logging
+from functools import partial
 from typing import Any
 
 from h2.errors import ErrorCodes
@@ -18,7 +19,7 @@ from hypercorn.utils import parse_socket_addr
 from antiphon.transport.http1 import AntiphonH1
 from antiphon.transport.http2 import AntiphonH2
 from antiphon.transport.inbox import Calls
-from antiphon.transport.unread import QUIET_S, Dropping
+from antiphon.transport.unread import DROPPING_S, QUIET_S, Dropping
 
 FIRST_REQUEST_S = 10.0
 """What a new connection gets to send its first request."""
@@ -76,6 +77,8 @@ class Connection(TCPServer):
     _patience = FIRST_REQUEST_S
     _ended = False
     _sent_last = False
+    _drop_until: float | None = None
+    """When the body that is dropped has to be over, by the loop's clock."""
 
     async def run(self) -> None:
         """From the accepted socket to the closed one, with every handler ended in between."""
@@ -115,6 +118,8 @@ class Connection(TCPServer):
         """What the protocol has for the client, or tells of itself."""
         if isinstance(event, Updated) and self._ended:
             return  # Nobody is waited for any more.
+        if isinstance(event, Updated):
+            self._drop_until = None
         if isinstance(event, Updated) and not event.idle:
             self._patience = self.config.keep_alive_timeout
         if isinstance(event, RawData) and self.writer.is_closing():
@@ -147,7 +152,12 @@ class Connection(TCPServer):
             with contextlib.suppress(OSError, RuntimeError):
                 self.writer.write_eof()
             self._sent_last = True
-        await self.idle_task.restart(self._task_group, self._quiet_timeout)
+        now = self.loop.time()
+        if self._drop_until is None:
+            self._drop_until = now + DROPPING_S
+        if now < self._drop_until:
+            seconds = min(QUIET_S, self._drop_until - now)
+            await self.idle_task.restart(self._task_group, partial(self._quiet_timeout, seconds))
 
     async def _read_data(self) -> None:
         try:
@@ -173,8 +183,8 @@ class Connection(TCPServer):
             await asyncio.wait_for(self.context.terminated.wait(), self._patience)
         await asyncio.shield(self._initiate_server_close())
 
-    async def _quiet_timeout(self) -> None:
-        await asyncio.sleep(QUIET_S)
+    async def _quiet_timeout(self, seconds: float) -> None:
+        await asyncio.sleep(seconds)
         await asyncio.shield(self._initiate_server_close())
 
     async def _initiate_server_close(self) -> None:

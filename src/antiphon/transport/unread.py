@@ -17,7 +17,9 @@ from antiphon.transport.settings import UNREAD_BODY
 UNREAD_TOTAL = 4 * UNREAD_BODY
 """Bytes of such bodies that are open on one HTTP/2 connection at the same time."""
 QUIET_S = 10.0
-"""What a client gets between two pieces of such a body."""
+"""What a client gets between two pieces of such a body, …"""
+DROPPING_S = 60.0
+"""… and for all of it, as for a body that is read."""
 
 
 @dataclass(frozen=True)
@@ -36,14 +38,16 @@ class _Body:
     """Bytes dropped so far."""
     moved: bool
     """Whether some came since the timer was set."""
+    until: float
+    """When it has to be over, by the loop's clock."""
     timer: asyncio.TimerHandle
 
 
 class UnreadStreams:
     """The answered streams of one HTTP/2 connection whose bodies still arrive.
 
-    ``give_up`` is called with a stream whose body is too long or comes to a halt; it is forgotten
-    by then.
+    ``give_up`` is called with a stream whose body is too long, takes too long or comes to a halt;
+    it is forgotten by then.
     """
 
     def __init__(self, give_up: Callable[[int], None]) -> None:
@@ -56,7 +60,9 @@ class UnreadStreams:
 
     def begin(self, stream_id: int) -> None:
         """The stream has been answered, and its body has not ended."""
-        self._bodies[stream_id] = _Body(size=0, moved=False, timer=self._timer(stream_id))
+        until = asyncio.get_running_loop().time() + DROPPING_S
+        timer = self._timer(stream_id, until)
+        self._bodies[stream_id] = _Body(size=0, moved=False, until=until, timer=timer)
 
     def drop(self, stream_id: int, size: int) -> None:
         """``size`` bytes (with their padding) have come, if the stream is one of these."""
@@ -90,12 +96,13 @@ class UnreadStreams:
         self.end(stream_id)
         self._give_up(stream_id)
 
-    def _timer(self, stream_id: int) -> asyncio.TimerHandle:
-        return asyncio.get_running_loop().call_later(QUIET_S, self._look, stream_id)
+    def _timer(self, stream_id: int, until: float) -> asyncio.TimerHandle:
+        loop = asyncio.get_running_loop()
+        return loop.call_at(min(loop.time() + QUIET_S, until), self._look, stream_id)
 
     def _look(self, stream_id: int) -> None:
         body = self._bodies[stream_id]
-        if body.moved:
-            body.moved, body.timer = False, self._timer(stream_id)
+        if body.moved and asyncio.get_running_loop().time() < body.until:
+            body.moved, body.timer = False, self._timer(stream_id, body.until)
         else:
             self._lose(stream_id)
