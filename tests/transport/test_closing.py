@@ -4,13 +4,17 @@ from __future__ import annotations
 
 import asyncio
 import ssl
+from collections.abc import AsyncIterator
 from pathlib import Path
 
 import anyio
+import httpx
 import pytest
 from quart import Quart
 
-from transport.hosting import GUARD_S, certificate, quart_app, serving
+from antiphon.transport.ending import Ending
+from antiphon.transport.unread import QUIET_S
+from transport.hosting import GUARD_S, H1Client, H2Client, certificate, quart_app, serving
 
 
 @pytest.fixture
@@ -48,3 +52,49 @@ async def test_nothing_is_logged_of_a_connection_that_ends_over_tls(
             request = b"GET /hi HTTP/1.1\r\nHost: x\r\nConnection: close\r\n\r\n"
             assert (await ask(listener.port, tls, request)).endswith(b"hi")
     assert not caplog.records
+
+
+@pytest.mark.parametrize("headers", [["Content-Length: 1000"], ["Content-Length: 1000000000000"]])
+async def test_an_answered_http1_request_without_its_body_holds_no_shutdown(
+    app: Quart, headers: list[str]
+) -> None:
+    stop = Ending()
+    async with serving(app, grace_s=GUARD_S, stop=stop) as listener, H1Client.open(listener) as it:
+        await it.send("\r\n".join(["POST /early HTTP/1.1", "Host: x", *headers, "", ""]).encode())
+        await it.until(b"no")
+        began = asyncio.get_running_loop().time()
+        stop.ask()
+        assert await it.rest() == b""
+    assert asyncio.get_running_loop().time() - began < QUIET_S / 2
+
+
+async def test_an_answered_http2_request_without_its_body_holds_no_shutdown(app: Quart) -> None:
+    stop = Ending()
+    async with serving(app, grace_s=GUARD_S, stop=stop) as listener, H2Client.open(listener) as it:
+        upload = await it.request("/early", "POST", end=False)
+        await it.until_ended(upload)
+        began = asyncio.get_running_loop().time()
+        stop.ask()
+        await it.read_to_end()
+        assert it.goaways == [0]
+    assert asyncio.get_running_loop().time() - began < QUIET_S / 2
+
+
+@pytest.mark.parametrize("http2", [True, False])
+async def test_a_body_that_still_comes_is_read_though_the_server_ends(
+    app: Quart, http2: bool
+) -> None:
+    """A reset would take the answer from a client that reads only when it has sent all."""
+    stop, size = Ending(), 3 * 2**20
+
+    async def body() -> AsyncIterator[bytes]:
+        for _ in range(size // 2**14):
+            yield bytes(2**14)
+            stop.ask()
+
+    async with (
+        serving(app, grace_s=GUARD_S, stop=stop) as listener,
+        httpx.AsyncClient(http1=not http2, http2=http2, timeout=GUARD_S) as client,
+    ):
+        answer = await client.post(f"{listener.url}/early", content=body())
+        assert (answer.status_code, answer.text) == (401, "no")

@@ -25,6 +25,9 @@ FIRST_REQUEST_S = 10.0
 """What a new connection gets to send its first request."""
 LINGER_S = 10.0
 """What a client gets to read the last bytes of a connection that is closed."""
+HUSH_S = 0.1
+"""What a client whose request has been answered gets between two pieces of its body when the server
+ends. It still sends, or it does not read at all: then nothing is owed to it."""
 
 LAST_TURNS = 10
 """Turns of the event loop that a request gets when its client has ended for sending. A refusal
@@ -77,6 +80,8 @@ class Connection(TCPServer):
     _patience = FIRST_REQUEST_S
     _ended = False
     _sent_last = False
+    _heard = 0.0
+    """When the client was last heard, by the loop's clock."""
     _drop_until: float | None = None
     """When the body that is dropped has to be over, by the loop's clock."""
 
@@ -157,11 +162,12 @@ class Connection(TCPServer):
             self._drop_until = now + DROPPING_S
         if now < self._drop_until:
             seconds = min(QUIET_S, self._drop_until - now)
-            await self.idle_task.restart(self._task_group, partial(self._quiet_timeout, seconds))
+            await self.idle_task.restart(self._task_group, partial(self._end_after, seconds))
 
     async def _read_data(self) -> None:
         try:
             while data := await self.reader.read(MAX_RECV):
+                self._heard = self.loop.time()
                 await self.protocol.handle(RawData(data))
             await self._last_turns()
         except OSError:
@@ -179,13 +185,21 @@ class Connection(TCPServer):
             await asyncio.sleep(0)
 
     async def _idle_timeout(self) -> None:
+        await self._end_after(self._patience)
+
+    async def _end_after(self, seconds: float) -> None:
+        """Close the connection by then, or at the server's end if that comes first."""
         with contextlib.suppress(TimeoutError):
-            await asyncio.wait_for(self.context.terminated.wait(), self._patience)
+            await asyncio.wait_for(self.context.terminated.wait(), seconds)
+            await self._hush()
         await asyncio.shield(self._initiate_server_close())
 
-    async def _quiet_timeout(self, seconds: float) -> None:
-        await asyncio.sleep(seconds)
-        await asyncio.shield(self._initiate_server_close())
+    async def _hush(self) -> None:
+        """Wait while pieces of a body that nobody reads come: to close now would be a reset."""
+        until = self.loop.time() + HUSH_S
+        while self.protocol.protocol.is_dropping and (rest := until - self.loop.time()) > 0:
+            await asyncio.sleep(rest)
+            until = self._heard + HUSH_S
 
     async def _initiate_server_close(self) -> None:
         await self.say_goodbye()

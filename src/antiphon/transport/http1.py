@@ -65,7 +65,7 @@ class AntiphonH1(H11Protocol):
             else:
                 self.connection.receive_data(event.data)
                 await self._handle_events()
-            if self._is_dropping:
+            if self.is_dropping:
                 await self.send(Dropping(last=self._answered_last))
         if self._paused and len(self.connection.trailing_data[0]) > READ_AHEAD:
             await self.can_read.clear()
@@ -141,7 +141,7 @@ class AntiphonH1(H11Protocol):
         return self.stream is not None
 
     @property
-    def _is_dropping(self) -> bool:
+    def is_dropping(self) -> bool:
         """Whether what arrives next belongs to a request that has been answered."""
         return self._deaf or (self.stream is None and self.connection.their_state is h11.SEND_BODY)
 

@@ -73,9 +73,9 @@ class AntiphonH2(H2Protocol):
         self._unread = UnreadStreams(self._give_up)
 
     @property
-    def idle(self) -> bool:
-        """Whether nothing is open."""
-        return not self._unread and super().idle
+    def is_dropping(self) -> bool:
+        """Whether bodies of answered requests may still come. The connection may be idle then."""
+        return bool(self._unread)
 
     async def handle(self, event: Event) -> None:
         """Bytes from the client, or the end of the connection."""
