@@ -98,3 +98,42 @@ async def test_a_body_that_still_comes_is_read_though_the_server_ends(
     ):
         answer = await client.post(f"{listener.url}/early", content=body())
         assert (answer.status_code, answer.text) == (401, "no")
+
+
+LAST = [
+    pytest.param(b"no HTTP\r\n\r\n", b"400", id="no HTTP"),
+    pytest.param(
+        b"POST /early HTTP/1.1\r\nHost: x\r\nContent-Length: 9\r\nConnection: close\r\n\r\n",
+        b"401",
+        id="without its body",
+    ),
+]
+
+
+@pytest.mark.parametrize(("request_", "status"), LAST)
+async def test_over_tls_the_last_answer_is_soon_the_end(
+    app: Quart, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, request_: bytes, status: bytes
+) -> None:
+    monkeypatch.setattr("antiphon.transport.connection.UNTOLD_S", 0.01)
+    monkeypatch.setattr("antiphon.transport.connection.QUIET_S", 9 * GUARD_S)
+    cert, tls = certificate(tmp_path)
+    async with serving(app, cert) as listener:
+        assert (await ask(listener.port, tls, request_)).startswith(b"HTTP/1.1 " + status)
+
+
+async def test_over_tls_a_connection_that_stays_gives_a_body_its_time(
+    app: Quart, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("antiphon.transport.connection.UNTOLD_S", 0)
+    cert, tls = certificate(tmp_path)
+    async with serving(app, cert) as listener:
+        reader, writer = await asyncio.open_connection("127.0.0.1", listener.port, ssl=tls)
+        with anyio.fail_after(GUARD_S):
+            for _ in range(3):
+                writer.write(b"POST /early HTTP/1.1\r\nHost: x\r\nContent-Length: 50\r\n\r\n")
+                assert b" 401 " in await reader.readuntil(b"\r\n\r\nno")
+                for _ in range(50):
+                    writer.write(b"x")
+                    await asyncio.sleep(0)
+            writer.close()
+            await writer.wait_closed()

@@ -25,6 +25,10 @@ FIRST_REQUEST_S = 10.0
 """What a new connection gets to send its first request."""
 LINGER_S = 10.0
 """What a client gets to read the last bytes of a connection that is closed."""
+UNTOLD_S = 1.0
+"""What a client gets between two pieces of a body after the last answer of a connection where the
+end cannot be told first: TLS has no half-close here, so one that waits for the end of the
+connection would wait all the time that a body is given."""
 HUSH_S = 0.1
 """What a client whose request has been answered gets between two pieces of its body when the server
 ends. It still sends, or it does not read at all: then nothing is owed to it."""
@@ -153,7 +157,8 @@ class Connection(TCPServer):
         """
         if self._ended or self.writer.is_closing():
             return
-        if last and not self._sent_last and self.writer.can_write_eof():
+        tells = self.writer.can_write_eof()
+        if last and tells and not self._sent_last:
             with contextlib.suppress(OSError, RuntimeError):
                 self.writer.write_eof()
             self._sent_last = True
@@ -161,7 +166,8 @@ class Connection(TCPServer):
         if self._drop_until is None:
             self._drop_until = now + DROPPING_S
         if now < self._drop_until:
-            seconds = min(QUIET_S, self._drop_until - now)
+            quiet = QUIET_S if tells or not last else UNTOLD_S
+            seconds = min(quiet, self._drop_until - now)
             await self.idle_task.restart(self._task_group, partial(self._end_after, seconds))
 
     async def _read_data(self) -> None:
