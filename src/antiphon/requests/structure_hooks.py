@@ -84,12 +84,17 @@ def _literal_hook(kind: Any, _: Converter) -> Hook:
 
 def _annotated_hook(kind: Any, converter: Converter) -> Hook:
     base, *every = get_args(kind)
-    inner = converter.get_structure_hook(base)
-    if (sized := get_origin(base)) in (list, dict):
-        # Its length is checked first: what is too long may have a million entries to convert.
-        for length in [each for each in every if isinstance(each, Length)]:
-            inner = _measured(inner, sized, length)
-            every.remove(length)
+    # Its length is checked first: what is too long may have a million entries to convert.
+    lengths = [each for each in every if isinstance(each, Length)]
+    if (sized := get_origin(base)) is list and len(lengths) == 1:
+        inner = _list_hook(base, converter, lengths[0])
+        every.remove(lengths[0])
+    else:
+        inner = converter.get_structure_hook(base)
+        if sized in (list, dict):
+            for length in lengths:
+                inner = _measured(inner, sized, length)
+                every.remove(length)
     checks = [constraint.check for constraint in every]
     if not checks:
         return inner
@@ -104,7 +109,7 @@ def _annotated_hook(kind: Any, converter: Converter) -> Hook:
 
 
 def _measured(inner: Hook, sized: Any, length: Length) -> Hook:
-    low, high = length.low, sys.maxsize if length.high is None else length.high
+    low, high = _limits(length)
 
     def hook(value: Any, _: Any) -> Any:
         if type(value) is sized and not low <= len(value) <= high:
@@ -114,15 +119,23 @@ def _measured(inner: Hook, sized: Any, length: Length) -> Hook:
     return hook
 
 
-def _list_hook(kind: Any, converter: Converter) -> Hook:
+def _limits(length: Length) -> tuple[int, int]:
+    return length.low, sys.maxsize if length.high is None else length.high
+
+
+def _list_hook(kind: Any, converter: Converter, length: Length | None = None) -> Hook:
+    """``length``: what the list may have, looked at before its elements."""
     (item,) = get_args(kind)
     if item is Any:
-        return _strict(list)
+        return _strict(list) if length is None else _measured(_strict(list), list, length)
     inner = converter.get_structure_hook(item)
+    low, high = _limits(length or Length())
 
     def fast(value: Any, _: Any) -> Any:
         if type(value) is not list:
             raise invalid_type(value, list)
+        if length is not None and not low <= len(value) <= high:
+            length.check(value)
         if len(value) == 1:  # most contents are one part, for which a loop costs as much again
             return [inner(value[0], None)]
         return [inner(element, None) for element in value]
@@ -131,6 +144,8 @@ def _list_hook(kind: Any, converter: Converter) -> Hook:
         # Up to the first element that is wrong: a client is told of one, and may send millions.
         if type(value) is not list:
             raise invalid_type(value, list)
+        if length is not None:
+            length.check(value)
         result = []
         for index, element in enumerate(value):
             try:
