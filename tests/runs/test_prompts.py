@@ -213,8 +213,6 @@ def test_what_the_template_does_not_read_is_named() -> None:
 @pytest.mark.parametrize(
     ("prompt", "param"),
     [
-        ("", "prompt"),
-        (["a", ""], "prompt[1]"),
         ([9, 300], "prompt[1]"),
         ([[9], [300]], "prompt[1][0]"),
     ],

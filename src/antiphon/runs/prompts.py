@@ -45,8 +45,6 @@ def completion_prompts(model: ServedModel, request: CompletionRequest) -> list[a
                 if isinstance(given, str)
                 else model.prompter.ids(given)
             )
-        if not prompt:
-            raise InvalidRequest("The prompt has no tokens.", param=place)
         prompts.append(prompt)
     return prompts
 
