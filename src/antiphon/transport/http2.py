@@ -12,6 +12,7 @@ What differs from Hypercorn's, and why a client can tell:
 
 from __future__ import annotations
 
+import contextlib
 import logging
 from collections.abc import Sequence
 from functools import partial
@@ -37,11 +38,14 @@ from hypercorn.protocol.http_stream import HTTPStream
 from hypercorn.utils import filter_pseudo_headers
 
 from antiphon.transport.bare_errors import dressed, is_bare
+from antiphon.transport.buffer_sink import BufferSink, with_sink
 from antiphon.transport.expecting import asking, expects_continue
 from antiphon.transport.http2_rules import LenientSettings, malformed
-from antiphon.transport.send_buffer import SendBuffer
+from antiphon.transport.http2_sending import Outgoing
+from antiphon.transport.send_buffer import Load, SendBuffer
 from antiphon.transport.settings import MAX_DECODED_HEADERS, HostConfig
 from antiphon.transport.unread import UnreadStreams
+from antiphon.transport.wire import Wire
 
 log = logging.getLogger("antiphon.transport")
 
@@ -51,7 +55,7 @@ class AntiphonH2(H2Protocol):
 
     config: HostConfig
 
-    def __init__(self, *connection: Any) -> None:
+    def __init__(self, *connection: Any, wire: Wire) -> None:
         super().__init__(*connection)
         self.connection.local_settings = LenientSettings(
             client=False,
@@ -62,14 +66,13 @@ class AntiphonH2(H2Protocol):
             },
         )
         self.connection.decoder.max_header_list_size = MAX_DECODED_HEADERS
-        self._buffers: dict[int, SendBuffer] = {}
-        self._gone = SendBuffer()
+        self._wire = wire
+        wire.on_drained = self._mark
+        self._load = Load(self.config.limits)
+        self._outgoing = Outgoing(self.connection, direct=self.config.h2_direct_framing)
+        self._gone = SendBuffer(self.config.limits, self._load, lambda: None)
         """Takes the rest of an answer whose stream is gone."""
         self._gone.close()
-        self._ready: dict[int, None] = {}
-        """Streams to look at in the next send pass, in order."""
-        self._settled = True
-        """Whether the end of the last answer has been written and accounted for."""
         self._unread = UnreadStreams(self._give_up)
 
     @property
@@ -85,7 +88,7 @@ class AntiphonH2(H2Protocol):
             try:
                 events = self.connection.receive_data(event.data)
             except h2.exceptions.ProtocolError:
-                await self._flush()
+                self.flush()
                 await self.send(Closed())
             else:
                 await self._handle_events(events)
@@ -96,63 +99,48 @@ class AntiphonH2(H2Protocol):
             self.connection.close_connection(error_code)
         except h2.exceptions.ProtocolError:
             return
-        await self._flush()
+        self.flush()
 
     async def send_task(self) -> None:
-        """Frame and write what is ready, until the connection closes."""
+        """Hypercorn's has nothing to do: whoever has something to send marks the connection."""
+
+    def flush(self) -> None:
+        """Write what is ready. While the socket is full, that is what h2 itself has to say."""
+        if self._wire.full:
+            self._wire.write(self.connection.data_to_send())
+            return
         try:
-            while not self.closed:
-                if self._settled and not self._ready:
-                    await self.has_data.wait()
-                    await self.has_data.clear()
-                done = self._send_pass()
-                await self._flush()
-                for buffer in done:
-                    buffer.close()
-                if not self._settled:
-                    self._settled = True
-                    await self.send(Updated(idle=self.idle))
+            out, done = self._outgoing.frames()
         except Exception:
             log.exception("sending on an HTTP/2 connection failed")
-            await self.say_goodbye(ErrorCodes.INTERNAL_ERROR)
-            await self.send(Closed())
-        finally:
             self._abandon()
+            self.task_group.spawn(self._fail)
+            return
+        if out:
+            self._wire.write(b"".join(out))
+        for buffer in done:
+            buffer.close()
+        self._load.tell()
+        if self._outgoing.ready and not self.closed:
+            self._mark()
 
-    def _send_pass(self) -> list[SendBuffer]:
-        """One frame of every ready stream that has a window; the buffers that are done."""
-        ready, self._ready = self._ready, {}
-        sent = [self._send_frame(stream_id) for stream_id in ready]
-        return [buffer for buffer in sent if buffer is not None]
+    def _mark(self) -> None:
+        """Let the connection be written to soon."""
+        if not self._wire.full:
+            self.config.flush.mark(self)
 
-    def _send_frame(self, stream_id: int) -> SendBuffer | None:
-        """The stream's next frame; its buffer if that was the last one."""
-        buffer = self._buffers.get(stream_id)
-        if buffer is None or buffer.sent_end:
-            return None
-        try:
-            window = min(
-                self.connection.local_flow_control_window(stream_id),
-                self.connection.max_outbound_frame_size,
-            )
-            # A window can be negative: the client may have made its first one smaller.
-            data = buffer.pop(max(0, window))
-            if buffer.complete and buffer.trailers is None:
-                self.connection.send_data(stream_id, data, end_stream=True)
-                buffer.sent_end = True
-            elif data:
-                self.connection.send_data(stream_id, data)
-            if buffer.complete and not buffer.sent_end:
-                self.connection.send_headers(stream_id, buffer.trailers or [], end_stream=True)
-                buffer.sent_end = True
-        except h2.exceptions.ProtocolError:
-            # The client has reset the stream, and the event that says so is on its way to us.
-            return buffer
-        if buffer.sent_end:
-            return buffer
-        if data and len(buffer):
-            self._ready[stream_id] = None
-        return None
+    def _touch(self, stream_id: int) -> None:
+        """The stream has something to send."""
+        self._outgoing.ready[stream_id] = None
+        if not self._wire.full:
+            self.config.flush.mark(self)
+
+    async def _flush(self) -> None:
+        self._mark()
+
+    async def _fail(self) -> None:
+        await self.say_goodbye(ErrorCodes.INTERNAL_ERROR)
+        await self.send(Closed())
 
     async def stream_send(self, event: StreamEvent) -> None:
         """What the application sends on a stream."""
@@ -169,9 +157,8 @@ class AntiphonH2(H2Protocol):
                 await super().stream_send(event)
 
     async def _queue(self, event: Body | EndBody | Trailers) -> None:
-        buffer = self._buffers.get(event.stream_id, self._gone)
-        self._ready[event.stream_id] = None
-        await self.has_data.set()
+        buffer = self._outgoing.buffers.get(event.stream_id, self._gone)
+        self._touch(event.stream_id)
         match event:
             case Body():
                 await buffer.push(event.data)
@@ -183,7 +170,7 @@ class AntiphonH2(H2Protocol):
 
     async def _answered(self, stream_id: int) -> None:
         """The application is done with the stream, in whichever state it leaves it."""
-        buffer = self._buffers.get(stream_id)
+        buffer = self._outgoing.buffers.get(stream_id)
         stream = self.connection.streams.get(stream_id)
         if buffer is not None and stream is not None and not stream.closed and not self.closed:
             if buffer.sent_end:
@@ -193,15 +180,35 @@ class AntiphonH2(H2Protocol):
             else:
                 self.connection.reset_stream(stream_id, ErrorCodes.INTERNAL_ERROR)
         # The caller is the handler, and the end of its stream may cancel it. So what would wait
-        # is left to the sending task.
+        # is left to others.
         await self._close_stream(stream_id)
-        self._settled = False
+        self._settle()
+
+    def _settle(self) -> None:
+        """An answer has ended: the connection may be idle, and have something to say."""
+        self._mark()
+        if self.idle and not self.closed:
+            self.task_group.spawn(self.send, Updated(idle=True))
+
+    def _stalled(self, stream_id: int) -> None:
+        """The client takes nothing of this stream."""
+        with contextlib.suppress(h2.exceptions.ProtocolError):
+            self.connection.reset_stream(stream_id, ErrorCodes.CANCEL)
+        self._outgoing.forget(stream_id)
+        self._mark()
+        self.task_group.spawn(self._close_stream, stream_id)
+
+    def _break_off(self, stream_id: int) -> None:
+        """The application cannot end the stream."""
+        with contextlib.suppress(h2.exceptions.ProtocolError):
+            self.connection.reset_stream(stream_id, ErrorCodes.INTERNAL_ERROR)
+        self._outgoing.forget(stream_id)
+        self._mark()
 
     def _give_up(self, stream_id: int) -> None:
         """Take no more of a body that nobody reads (section 8.1)."""
         self.connection.reset_stream(stream_id, ErrorCodes.NO_ERROR)
-        self._settled = False
-        self.task_group.spawn(self.has_data.set)
+        self._settle()
 
     async def _handle_events(self, events: Sequence[h2.events.Event]) -> None:
         for event in events:
@@ -253,8 +260,15 @@ class AntiphonH2(H2Protocol):
         if request.stream_ended is None and expects_continue(request.headers):
             go_on = InformationalResponse(stream_id, headers=[], status_code=100)
             app = asking(app, partial(self.stream_send, go_on))
+        buffer = SendBuffer(
+            self.config.limits, self._load, partial(self._stalled, stream_id)
+        )
+        self._outgoing.buffers[stream_id] = buffer
+        sink = BufferSink(
+            "h2", buffer, partial(self._touch, stream_id), partial(self._break_off, stream_id)
+        )
         stream = HTTPStream(
-            app,
+            with_sink(app, sink),
             self.config,
             self.context,
             self.task_group,
@@ -265,7 +279,6 @@ class AntiphonH2(H2Protocol):
             stream_id,
         )
         self.streams[stream_id] = stream
-        self._buffers[stream_id] = SendBuffer()
         await stream.handle(
             Request(
                 stream_id=stream_id,
@@ -278,12 +291,11 @@ class AntiphonH2(H2Protocol):
         )
 
     async def _window_updated(self, stream_id: int | None) -> None:
-        self._ready |= dict.fromkeys(self._buffers) if not stream_id else {stream_id: None}
-        await self.has_data.set()
+        self._outgoing.window_opened(stream_id)
+        self._mark()
 
     async def _close_stream(self, stream_id: int) -> None:
-        if (buffer := self._buffers.pop(stream_id, None)) is not None:
-            buffer.close()
+        self._outgoing.forget(stream_id)
         await super()._close_stream(stream_id)
 
     async def _close(self) -> None:
@@ -292,9 +304,8 @@ class AntiphonH2(H2Protocol):
         self._unread.clear()
         for stream_id in list(self.streams):
             await self._close_stream(stream_id)
-        await self.has_data.set()
 
     def _abandon(self) -> None:
         self.closed = True
-        for buffer in self._buffers.values():
+        for buffer in list(self._outgoing.buffers.values()):
             buffer.close()
