@@ -5,6 +5,7 @@ Flags win over environment variables (``ANTIPHON_<FLAG>``), which win over the d
 
 from __future__ import annotations
 
+import re
 from pathlib import Path
 from typing import Literal, TypeAlias
 
@@ -58,6 +59,10 @@ class Config:
     """Bytes of a request body; more is refused."""
     rate_limit: int = 0
     """Generation requests per minute of each API key, or of all clients without keys; 0 is off."""
+    max_waiting: int = 256
+    """Sequences that may wait for the engine; above it requests are refused. 0: no limit."""
+    cors_origin: tuple[str, ...] = ()
+    """Origins whose pages may call the API from a browser; ``*`` is any."""
     secret: str | None = attrs.field(default=None, repr=False)
     """Signs the reasoning that clients keep for us. None: another one in every process."""
     grace: float = 2.0
@@ -76,8 +81,15 @@ class Config:
                 raise StartupError(f"--{flag} has no meaning for --engine {self.engine}.")
         if any(not key.isascii() or not key.strip() for key in self.api_key):
             raise StartupError("--api-key must not be empty and must be ASCII.")
+        if any(not _is_origin(origin) for origin in self.cors_origin):
+            raise StartupError("--cors-origin is * or SCHEME://HOST[:PORT], without a path.")
         if self.secret is not None and not self.secret:
             raise StartupError("--secret must not be empty.")
+
+
+def _is_origin(text: str) -> bool:
+    """Whether a browser could name it in ``Origin`` (RFC 6454, section 6.2), or ``*``."""
+    return text == "*" or re.fullmatch(r"[a-z][a-z0-9+.-]*://[^/?#@\s\\]+", text) is not None
 
 
 DEFAULTS = Config()

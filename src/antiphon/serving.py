@@ -17,7 +17,8 @@ from antiphon.loading import load
 from antiphon.transport.door import Door
 from antiphon.transport.ending import Ending
 from antiphon.transport.listener import Listener, bind
-from antiphon.transport.worker import serve
+from antiphon.transport.settings import HostConfig
+from antiphon.transport.worker import serve_on
 
 log = logging.getLogger(__name__)
 
@@ -40,12 +41,12 @@ async def serve_forever(config: Config, say: Callable[[str], None]) -> bool:
         say("Loading …")
         task = asyncio.ensure_future(opening.run(listener, say))
         try:
-            await serve(
+            await serve_on(
                 opening.door,
-                listener,
+                [listener],
                 ending,
+                config=HostConfig(new_tail),
                 grace_s=config.grace,
-                new_request_id=new_tail,
                 drain=lambda: opening.door.drain(),
             )
         finally:

@@ -19,7 +19,8 @@ from antiphon.prompting.replay_prompter import ReplayPrompter
 from antiphon.runs.catalogue import ServedModel
 from antiphon.transport.ending import Ending
 from antiphon.transport.listener import Listener, bind
-from antiphon.transport.worker import serve
+from antiphon.transport.settings import HostConfig
+from antiphon.transport.worker import serve_on
 from transport.hosting import GUARD_S
 
 PROMPT_TOKENS = 5
@@ -153,7 +154,8 @@ async def hosted(
         async with running(service), anyio.create_task_group() as tasks:
 
             async def run() -> None:
-                await serve(make_app(service), listener, ending, grace_s=0, new_request_id=new_tail)
+                config = HostConfig(new_tail)
+                await serve_on(make_app(service), [listener], ending, config=config, grace_s=0)
 
             tasks.start_soon(run)
             yield Hosted(engine, service, listener)

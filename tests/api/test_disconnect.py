@@ -19,7 +19,8 @@ from antiphon.prompting.replay_prompter import ReplayPrompter
 from antiphon.runs.catalogue import ServedModel
 from antiphon.transport.ending import Ending
 from antiphon.transport.listener import bind
-from antiphon.transport.worker import serve
+from antiphon.transport.settings import HostConfig
+from antiphon.transport.worker import serve_on
 from api.conftest import FIXTURES
 from transport.hosting import H2Client
 
@@ -74,7 +75,8 @@ async def host() -> AsyncIterator[tuple[WatchedEngine, Any, str]]:
             app.teardown_request(engine.handled)
 
             async def run() -> None:
-                await serve(app, listener, ending, grace_s=0, new_request_id=new_tail)
+                config = HostConfig(new_tail)
+                await serve_on(app, [listener], ending, config=config, grace_s=0)
 
             tasks.start_soon(run)
             yield engine, service, listener.url

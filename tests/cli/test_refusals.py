@@ -91,6 +91,8 @@ def test_flags_that_make_no_sense(tmp_path: Path) -> None:
     assert_refused(antiphon(*replay, "--api-key", ""), "--api-key")
     assert_refused(antiphon(*replay, "--secret", ""), "--secret")
     assert_refused(antiphon(*replay, "--max-body", "0"), "--max-body")
+    assert_refused(antiphon(*replay, "--max-waiting", "-1"), "--max-waiting")
+    assert_refused(antiphon(*replay, "--cors-origin", "https://a.test/path"), "--cors-origin")
     assert_refused(antiphon(*replay, "--unknown-model-status", "500"), "--unknown-model-status")
     assert_refused(antiphon("serve", "--fixtures", str(tmp_path), "--port", "0"), "--fixtures")
     assert_refused(antiphon("serve", "--port", "70000"), "70000")

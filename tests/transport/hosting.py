@@ -22,9 +22,11 @@ from hyperframe.frame import Frame, GoAwayFrame
 from quart import Quart
 
 from antiphon.transport.ending import Ending
+from antiphon.transport.limits import DEFAULT_LIMITS, Limits
 from antiphon.transport.listener import Listener, bind
 from antiphon.transport.quart_host import AntiphonHTTPConnection
-from antiphon.transport.worker import serve
+from antiphon.transport.settings import HostConfig
+from antiphon.transport.worker import serve_on
 
 GUARD_S = 20.0
 """Longer than anything takes; nothing is measured by it."""
@@ -81,15 +83,15 @@ async def serving(
     cert: tuple[Path, Path] | None = None,
     grace_s: float = 0,
     stop: Ending | None = None,
+    limits: Limits = DEFAULT_LIMITS,
 ) -> AsyncIterator[Listener]:
     """The app behind a real socket. ``stop`` shuts the server down, and so does leaving the block,
     which waits for it."""
+    config = HostConfig(new_request_id, limits)
     stop = stop or Ending()
     with bind("127.0.0.1", 0, *(cert or ())) as listener:
         async with asyncio.TaskGroup() as tasks:
-            tasks.create_task(
-                serve(app, listener, stop, grace_s=grace_s, new_request_id=new_request_id)
-            )
+            tasks.create_task(serve_on(app, [listener], stop, config=config, grace_s=grace_s))
             try:
                 yield listener
             finally:

@@ -18,8 +18,8 @@ from h2.events import InformationalResponseReceived
 from hypercorn.typing import ASGIReceiveCallable, ASGISendCallable, Scope
 from quart import Quart, Response, request
 
+from antiphon.transport.limits import Limits
 from antiphon.transport.listener import Listener
-from antiphon.transport.settings import HostConfig
 from transport.hosting import GUARD_S, H1Client, H2Client, Tracker, quart_app, serving
 
 HEAD_END = b"\r\n\r\n"
@@ -187,8 +187,8 @@ async def test_http2_counts_only_bodies_that_have_not_ended(
 async def test_http2_gives_the_room_of_a_forgotten_body_to_a_new_stream(
     app: Quart, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(HostConfig, "h2_max_concurrent_streams", 5)
-    async with serving(app) as listener, H2Client.open(listener) as client:
+    five = Limits(h2_max_concurrent_streams=5)
+    async with serving(app, limits=five) as listener, H2Client.open(listener) as client:
         await client.read_until(lambda: bool(client.seen))
         uploads = [await client.request("/early", "POST", end=False) for _ in range(4)]
         await client.until_ended(*uploads)

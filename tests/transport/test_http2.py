@@ -13,11 +13,8 @@ from h2.settings import SettingCodes, Settings
 from hypercorn.typing import ASGIReceiveCallable, ASGISendCallable, HTTPResponseStartEvent, Scope
 from quart import Quart, Response, request
 
-from antiphon.transport.settings import (
-    MAX_CONCURRENT_STREAMS,
-    STREAM_HIGH_WATER,
-    HostConfig,
-)
+from antiphon.transport.limits import DEFAULT_LIMITS, Limits
+from antiphon.transport.settings import STREAM_HIGH_WATER
 from transport.hosting import H2Client, Tracker, quart_app, serving
 
 MANY = 10_000
@@ -230,11 +227,9 @@ def ignore_limit(client: H2Client) -> None:
     )
 
 
-async def test_the_stream_above_the_limit_is_refused_alone(
-    app: Quart, tracker: Tracker, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr(HostConfig, "h2_max_concurrent_streams", 5)
-    async with serving(app) as listener, H2Client.open(listener) as client:
+async def test_the_stream_above_the_limit_is_refused_alone(app: Quart, tracker: Tracker) -> None:
+    five = Limits(h2_max_concurrent_streams=5)
+    async with serving(app, limits=five) as listener, H2Client.open(listener) as client:
         await client.read_until(lambda: bool(client.seen))
         assert client.h2.remote_settings.max_concurrent_streams == 5
         ignore_limit(client)
@@ -256,11 +251,12 @@ async def test_the_stream_above_the_limit_is_refused_alone(
 async def test_the_advertised_limit_is_real(app: Quart, tracker: Tracker) -> None:
     async with serving(app) as listener, H2Client.open(listener) as client:
         await client.read_until(lambda: bool(client.seen))
-        assert client.h2.remote_settings.max_concurrent_streams == MAX_CONCURRENT_STREAMS
-        for _ in range(MAX_CONCURRENT_STREAMS):
+        limit = DEFAULT_LIMITS.h2_max_concurrent_streams
+        assert client.h2.remote_settings.max_concurrent_streams == limit
+        for _ in range(limit):
             client.queue("/silent")
         await client.flush()
-        await tracker.until(lambda it: it.live == MAX_CONCURRENT_STREAMS)
+        await tracker.until(lambda it: it.live == limit)
         assert not client.of(StreamReset)
 
 

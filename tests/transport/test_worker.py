@@ -18,12 +18,14 @@ from anyio.streams.buffered import BufferedByteReceiveStream
 from h2.connection import H2Connection
 from h2.errors import ErrorCodes
 from h2.events import DataReceived, StreamEnded
+from hypercorn.config import Config
 from quart import Quart, Response
 
 from antiphon.errors import StartupError
 from antiphon.transport.ending import Ending
 from antiphon.transport.listener import bind
-from antiphon.transport.worker import serve
+from antiphon.transport.settings import HostConfig
+from antiphon.transport.worker import serve, serve_on
 from transport.hosting import (
     GUARD_S,
     H1Client,
@@ -34,6 +36,8 @@ from transport.hosting import (
     quart_app,
     serving,
 )
+
+CONFIG = HostConfig(new_request_id)
 
 
 @pytest.fixture
@@ -125,7 +129,7 @@ async def test_clients_that_come_before_serving_are_served(app: Quart) -> None:
     with bind("127.0.0.1", 0) as listener:
         async with H1Client.open(listener) as early, asyncio.TaskGroup() as tasks:
             await early.send(b"GET /hi HTTP/1.0\r\n\r\n")
-            tasks.create_task(serve(app, listener, stop, grace_s=0, new_request_id=new_request_id))
+            tasks.create_task(serve_on(app, [listener], stop, config=CONFIG, grace_s=0))
             assert (await early.rest()).endswith(b"hi")
             stop.ask()
 
@@ -138,7 +142,7 @@ async def test_an_application_that_does_not_start_is_a_startup_error() -> None:
         raise ValueError("no disk left")
 
     with bind("127.0.0.1", 0) as listener, pytest.raises(StartupError, match=r"start: .*no disk"):
-        await serve(app, listener, Ending(), grace_s=0, new_request_id=new_request_id)
+        await serve_on(app, [listener], Ending(), config=CONFIG, grace_s=0)
 
 
 async def test_the_application_is_started_and_shut_down_once(app: Quart) -> None:
@@ -255,7 +259,8 @@ from quart import Quart, Response
 from antiphon.transport.quart_host import AntiphonHTTPConnection
 from antiphon.transport.ending import Ending
 from antiphon.transport.listener import bind
-from antiphon.transport.worker import serve
+from antiphon.transport.settings import HostConfig
+from antiphon.transport.worker import serve_on
 
 app = Quart("signals")
 app.asgi_http_class = AntiphonHTTPConnection
@@ -274,7 +279,8 @@ async def main():
     ending = Ending()
     with bind("127.0.0.1", 0) as listener, ending.on_signals():
         print(listener.port, flush=True)
-        await serve(app, listener, ending, grace_s=float(sys.argv[1]), new_request_id=str)
+        config = HostConfig(str)
+        await serve_on(app, [listener], ending, config=config, grace_s=float(sys.argv[1]))
     print("served", flush=True)
 
 asyncio.run(main())
@@ -349,7 +355,7 @@ async def test_new_connections_are_taken_until_the_drain_has_ended(app: Quart) -
         port = listener.port
         async with asyncio.TaskGroup() as tasks:
             tasks.create_task(
-                serve(app, listener, stop, grace_s=0, new_request_id=new_request_id, drain=drain)
+                serve_on(app, [listener], stop, config=CONFIG, grace_s=0, drain=drain)
             )
             stop.ask()
             await draining.wait()
@@ -358,3 +364,13 @@ async def test_new_connections_are_taken_until_the_drain_has_ended(app: Quart) -
             drained.set()
         with pytest.raises(ConnectionRefusedError):
             socket.create_connection(("127.0.0.1", port))
+
+
+async def test_a_trigger_that_fails_ends_the_server_with_its_failure(app: Quart) -> None:
+    async def fail() -> None:
+        raise LookupError("no trigger")
+
+    config = Config()
+    config.bind = ["127.0.0.1:0"]
+    with pytest.raises(LookupError, match="no trigger"):
+        await serve(app, config, shutdown_trigger=fail)

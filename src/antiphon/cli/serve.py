@@ -88,6 +88,17 @@ from responsory.projections.responses import Profile
     help="Generation requests per minute and API key; 0 is off.",
 )
 @click.option(
+    "--max-waiting",
+    default=DEFAULTS.max_waiting,
+    type=click.IntRange(0),
+    help="Sequences that may wait for the engine; more are refused. 0 is off.",
+)
+@click.option(
+    "--cors-origin",
+    multiple=True,
+    help="Origin whose pages may call the API, or *; repeatable (in the environment: spaces).",
+)
+@click.option(
     "--secret",
     help="Signs reasoning that clients keep; a random one if absent. Best set in the environment.",
 )

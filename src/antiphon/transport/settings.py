@@ -8,10 +8,10 @@ from collections.abc import Callable
 
 from hypercorn.config import Config
 
+from antiphon.transport.limits import DEFAULT_LIMITS, Limits
+
 REQUEST_ID = "x-request-id"
 """The header that names a request, and its answer, whoever gives that."""
-MAX_CONCURRENT_STREAMS = 1024
-"""Of one HTTP/2 connection, advertised to the client; more are refused one by one."""
 STREAM_HIGH_WATER = 64 * 1024
 """Bytes queued on an HTTP/2 stream at which its handler has to wait, …"""
 STREAM_LOW_WATER = 16 * 1024
@@ -25,28 +25,30 @@ MAX_HEADER_BYTES = 32 * 1024
 """Of a header block, as HTTP/2 clients are told; what is above is refused by the application …"""
 MAX_DECODED_HEADERS = 1024 * 1024
 """… up to this size, above which it costs an HTTP/2 client its connection."""
-IDLE_S = 75.0
 HANDSHAKE_S = 10.0
 
 
 class HostConfig(Config):
     """Hypercorn's settings for this host: no request count ends a connection.
 
-    ``new_request_id`` names the requests that the host answers by itself.
+    ``new_request_id`` names the requests that the host answers by itself; ``limits`` are what one
+    client may take.
     """
 
     accesslog = None
     errorlog = logging.getLogger("antiphon.transport")
     h11_max_incomplete_size = MAX_HEADER_BYTES
     h2_max_header_list_size = MAX_HEADER_BYTES
-    h2_max_concurrent_streams = MAX_CONCURRENT_STREAMS
     keep_alive_max_requests = sys.maxsize
-    keep_alive_timeout = IDLE_S
     ssl_handshake_timeout = HANDSHAKE_S
 
-    def __init__(self, new_request_id: Callable[[], str]) -> None:
+    def __init__(self, new_request_id: Callable[[], str], limits: Limits = DEFAULT_LIMITS) -> None:
         super().__init__()
         self.new_request_id = new_request_id
+        self.limits = limits
+        # What Hypercorn's own code reads of them.
+        self.h2_max_concurrent_streams = limits.h2_max_concurrent_streams
+        self.keep_alive_timeout = limits.idle_timeout
 
     def response_headers(self, protocol: str) -> list[tuple[bytes, bytes]]:
         """``date`` and ``server``, for every response."""

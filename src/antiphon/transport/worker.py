@@ -4,18 +4,23 @@ from __future__ import annotations
 
 import asyncio
 import logging
-from collections.abc import AsyncIterator, Awaitable, Callable
-from contextlib import asynccontextmanager
+import uuid
+from collections.abc import AsyncIterator, Awaitable, Callable, Iterator, Sequence
+from contextlib import AsyncExitStack, asynccontextmanager
+from pathlib import Path
 
+import attrs
 from hypercorn.app_wrappers import ASGIWrapper
 from hypercorn.asyncio.lifespan import Lifespan
+from hypercorn.config import Config
 from hypercorn.typing import ASGIFramework, LifespanState
 from hypercorn.utils import LifespanFailureError, LifespanTimeoutError
 
 from antiphon.errors import StartupError
 from antiphon.transport.ending import Ending
 from antiphon.transport.host import Host
-from antiphon.transport.listener import BACKLOG, Listener
+from antiphon.transport.limits import DEFAULT_LIMITS, Limits
+from antiphon.transport.listener import BACKLOG, Listener, bind
 from antiphon.transport.settings import HostConfig
 
 log = logging.getLogger("antiphon.transport")
@@ -23,33 +28,64 @@ log = logging.getLogger("antiphon.transport")
 
 async def serve(
     app: ASGIFramework,
-    listener: Listener,
+    config: Config,
+    *,
+    shutdown_trigger: Callable[..., Awaitable[object]] | None = None,
+) -> None:
+    """Serve any ASGI application as ``hypercorn.asyncio.serve`` does, and in its place.
+
+    Of ``config`` count ``bind``, ``certfile`` and ``keyfile``, ``graceful_timeout``,
+    ``h2_max_concurrent_streams`` and ``keep_alive_timeout``. The server ends when
+    ``shutdown_trigger`` returns, or where there is none at SIGINT or SIGTERM; a second signal ends
+    it at once. Raises ``StartupError`` for an address or certificate that cannot be used and for an
+    application that does not start.
+    """
+    ending = Ending()
+    async with AsyncExitStack() as stack:
+        listeners = [stack.enter_context(each) for each in _listeners_of(config)]
+        if shutdown_trigger is None:
+            stack.enter_context(ending.on_signals())
+        else:
+            await stack.enter_async_context(_asked_by(shutdown_trigger, ending))
+        await serve_on(
+            app,
+            listeners,
+            ending,
+            config=HostConfig(_new_request_id, _limits_of(config)),
+            grace_s=config.graceful_timeout,
+        )
+
+
+async def serve_on(
+    app: ASGIFramework,
+    listeners: Sequence[Listener],
     ending: Ending,
     *,
+    config: HostConfig,
     grace_s: float,
-    new_request_id: Callable[[], str],
     drain: Callable[[], Awaitable[object]] | None = None,
 ) -> None:
-    """Serve HTTP/1.1 and HTTP/2 on ``listener`` until ``ending`` is asked for.
+    """Serve HTTP/1.1 and HTTP/2 on ``listeners`` until ``ending`` is asked for.
 
     HTTP/2 is spoken after ALPN, by prior knowledge and after ``Upgrade: h2c``. At the end the
     application may ``drain``: bring its open responses to their own end, while connections are
     still taken and served, so that probes and new requests hear of it. Then no connection is taken
     any more, idle ones are closed and the others get ``grace_s`` seconds. Nothing is waited for
-    once the end is forced. ``new_request_id`` names the requests that are no HTTP, and never come
-    to the application. Raises ``StartupError`` when the application does not start.
+    once the end is forced. Raises ``StartupError`` when the application does not start.
     """
-    config = HostConfig(new_request_id)
     asgi = ASGIWrapper(app)
     async with _lifespan(asgi, config) as state:
         host = Host(asgi, config, state)
-        server = await asyncio.start_server(
-            host.serve,
-            sock=listener.socket,
-            backlog=BACKLOG,
-            ssl=listener.tls,
-            ssl_handshake_timeout=config.ssl_handshake_timeout if listener.tls else None,
-        )
+        servers = [
+            await asyncio.start_server(
+                host.serve,
+                sock=listener.socket,
+                backlog=BACKLOG,
+                ssl=listener.tls,
+                ssl_handshake_timeout=config.ssl_handshake_timeout if listener.tls else None,
+            )
+            for listener in listeners
+        ]
         try:
             await ending.asked.wait()
         finally:
@@ -58,8 +94,52 @@ async def serve(
                     await _unless(ending.forced, drain())
             finally:
                 # Not wait_closed(): from CPython 3.12 on it waits for every connection.
-                server.close()
+                for server in servers:
+                    server.close()
                 await host.close(grace_s, ending.forced)
+
+
+def _listeners_of(config: Config) -> Iterator[Listener]:
+    certfile = Path(config.certfile) if config.certfile is not None else None
+    keyfile = Path(config.keyfile) if config.keyfile is not None else None
+    for address in config.bind:
+        host, _, port = address.rpartition(":")
+        yield bind(host.strip("[]"), int(port), certfile=certfile, keyfile=keyfile)
+
+
+def _limits_of(config: Config) -> Limits:
+    return attrs.evolve(
+        DEFAULT_LIMITS,
+        h2_max_concurrent_streams=config.h2_max_concurrent_streams,
+        idle_timeout=config.keep_alive_timeout,
+        first_request_timeout=min(config.keep_alive_timeout, DEFAULT_LIMITS.first_request_timeout),
+    )
+
+
+def _new_request_id() -> str:
+    return uuid.uuid4().hex
+
+
+@asynccontextmanager
+async def _asked_by(
+    trigger: Callable[..., Awaitable[object]], ending: Ending
+) -> AsyncIterator[None]:
+    """``ending`` is asked for when ``trigger`` returns or fails. A failure leaves the block."""
+
+    async def wait() -> None:
+        try:
+            await trigger()
+        finally:
+            ending.ask()
+
+    waiting = asyncio.ensure_future(wait())
+    try:
+        yield
+        if waiting.done():
+            waiting.result()
+    finally:
+        waiting.cancel()
+        await asyncio.wait({waiting})
 
 
 async def _unless(forced: asyncio.Event, work: Awaitable[object]) -> None:
