@@ -1,15 +1,15 @@
-"""A run: the choices of one client request, their frames, and who waits for them.
+"""A run: the choices of one client request, and the frames that its projection makes of them.
 
 States and events live in the choices' machines; a run only knows whether it was taken by the
-engine (``opened``), whether it is over (``ended``), and the frames its projection has made so far.
-Frames are rendered once and kept, so that a slow or late reader catches up by index and nothing
-is queued twice. All methods run on the event loop's thread.
+engine (``opened``), whether it is over (``ended``), and who reads. Frames are rendered once, and kept
+only while nobody reads them. All methods run on the event loop's thread.
 """
 
 from __future__ import annotations
 
 import logging
 from collections.abc import Sequence
+from typing import Protocol
 
 import anyio
 
@@ -20,6 +20,18 @@ from responsory import EventLog
 from responsory.commands import Accept
 
 log = logging.getLogger(__name__)
+
+
+class Reader(Protocol):
+    """Who reads the frames of a run."""
+
+    def take(self, frames: list[bytes]) -> None:
+        """Frames that have just been made."""
+        ...
+
+    def end(self) -> None:
+        """There are no more."""
+        ...
 
 
 class Run:
@@ -37,13 +49,20 @@ class Run:
         self.ended_ns: int | None = None
         self.choices = choices
         self.frames: list[bytes] = []
+        """Those that nobody reads yet."""
+        self.ended = False
+        """True once every choice is over, or the run was refused or broke."""
+        self.overrun = False
+        """True once its reader is too far behind."""
         self._created_at = created_at
         self._refusal: AntiphonError | None = None
         self._failure: AntiphonError | None = None
-        self._broken = False
+        self._shown = 0
+        """Frames made so far."""
+        self._reader: Reader | None = None
+        self._is_open = False
         self._opened = anyio.Event()
         self._ended = anyio.Event()
-        self._changed: anyio.Event | None = None  # made only when somebody waits
 
     @property
     def logs(self) -> list[EventLog]:
@@ -54,13 +73,6 @@ class Run:
     def accepted(self) -> bool:
         """True once the engine took every choice."""
         return all(choice.accepted for choice in self.choices)
-
-    @property
-    def ended(self) -> bool:
-        """True once every choice is over, or the run was refused or broke."""
-        if self._broken or self._refusal is not None:
-            return True
-        return all(choice.ended for choice in self.choices)
 
     @property
     def failure(self) -> AntiphonError | None:
@@ -79,11 +91,12 @@ class Run:
         if self._failure is not None:
             raise self._failure
 
-    async def changed(self) -> None:
-        """Wait for the next step that brought frames, or for the end."""
-        if self._changed is None:
-            self._changed = anyio.Event()
-        await self._changed.wait()
+    def read_by(self, reader: Reader) -> None:
+        """``reader`` takes the frames from now on, those that were kept included."""
+        self._reader = reader
+        kept, self.frames = self.frames, []
+        if kept:
+            reader.take(kept)
 
     def accept(self, choice: Choice) -> None:
         """The engine took one choice."""
@@ -97,21 +110,28 @@ class Run:
         """The engine did not take a choice: there will be no answer at all."""
         self._refusal = refusal
         self.cancel()
+        self.ended = True
 
     def fail(self, failure: AntiphonError) -> None:
         """End every open choice as failed; the siblings of a failed choice fail with it."""
         self._failure = failure
         for choice in self.choices:
             choice.fail("server_error", failure.message)
+        self.settle()
 
     def cancel(self) -> None:
         """End every open choice as cancelled: nobody is there to read."""
         for choice in self.choices:
             choice.cancel()
+        self.settle()
+
+    def settle(self) -> None:
+        """See whether the run is over. Called when a choice has ended."""
+        self.ended = self.ended or all(choice.ended for choice in self.choices)
 
     def give_up(self, failure: AntiphonError) -> None:
         """The run cannot be failed or rendered: end its stream by hand, wake whoever waits."""
-        self._broken = True
+        self.ended = True
         self._failure = failure
         for choice in self.choices:
             try:
@@ -119,25 +139,38 @@ class Run:
             except Exception:  # its log stays open: there is nobody left who could end it
                 log.exception("choice %d of run %s cannot be ended", choice.index, self.plan.tail)
         answer = self.plan.answer
-        if not self._opened.is_set():  # nothing has been sent, so it can still be said plainly
+        if not self._is_open:  # nothing has been sent, so it can still be said plainly
             self._refusal = failure
         elif answer.stream is not None and not answer.stream.ended:
-            self.frames += answer.last_words(failure.message, len(self.frames), self.logs)
+            self._show(answer.last_words(failure.message, self._shown, self.logs))
         self._wake()
 
     def publish(self) -> None:
-        """Render what is new and wake whoever waits: once per step, whatever happened in it."""
+        """Render what is new for the reader: once per step, whatever happened in it."""
         projection = self.plan.answer.stream
         for choice in self.choices:
-            if (events := choice.drain()) and projection is not None:
-                self.frames += projection.feed(choice.index, events)
-        self._wake()
+            events = choice.drain()
+            if (
+                events
+                and projection is not None
+                and (frames := projection.feed(choice.index, events))
+            ):
+                self._show(frames)
+        if self.ended or not self._is_open:
+            self._wake()
+
+    def _show(self, frames: list[bytes]) -> None:
+        self._shown += len(frames)
+        if self._reader is not None:
+            self._reader.take(frames)
+        else:
+            self.frames += frames
 
     def _wake(self) -> None:
-        if not self._opened.is_set() and (self._refusal is not None or self.accepted):
+        if not self._is_open and (self._refusal is not None or self.accepted):
+            self._is_open = True
             self._opened.set()
-        if self.ended:
+        if self.ended and not self._ended.is_set():
             self._ended.set()
-        if self._changed is not None:
-            self._changed.set()
-            self._changed = None
+            if self._reader is not None:
+                self._reader.end()

@@ -20,6 +20,7 @@ from antiphon.transport.http1 import AntiphonH1
 from antiphon.transport.http2 import AntiphonH2
 from antiphon.transport.inbox import Calls
 from antiphon.transport.unread import DROPPING_S, QUIET_S, Dropping
+from antiphon.transport.wire import Wire
 
 FIRST_REQUEST_S = 10.0
 """What a new connection gets to send its first request."""
@@ -45,8 +46,9 @@ class Negotiation(ProtocolWrapper):
 
     protocol: AntiphonH1 | AntiphonH2
 
-    def __init__(self, *connection: Any, alpn_protocol: str | None) -> None:
+    def __init__(self, *connection: Any, alpn_protocol: str | None, wire: Wire) -> None:
         super().__init__(*connection)
+        self._wire = wire
         self._connection = (
             self.app,
             self.config,
@@ -59,19 +61,19 @@ class Negotiation(ProtocolWrapper):
             self.send,
         )
         protocol = AntiphonH2 if alpn_protocol == "h2" else AntiphonH1
-        self.protocol = protocol(*self._connection)
+        self.protocol = protocol(*self._connection, wire=wire)
 
     async def handle(self, event: Event) -> None:
         """Hand ``event`` to the protocol, and change that when the client asks for it."""
         try:
             await self.protocol.handle(event)
         except H2ProtocolAssumedError as assumed:
-            self.protocol = AntiphonH2(*self._connection)
+            self.protocol = AntiphonH2(*self._connection, wire=self._wire)
             await self.protocol.initiate()
             await self.send(Updated(idle=True))
             await self.protocol.handle(RawData(data=assumed.data))
         except H2CProtocolRequiredError as required:
-            self.protocol = AntiphonH2(*self._connection)
+            self.protocol = AntiphonH2(*self._connection, wire=self._wire)
             await self.protocol.initiate(required.headers, required.settings)
             if required.data:
                 await self.protocol.handle(RawData(data=required.data))
@@ -88,6 +90,10 @@ class Connection(TCPServer):
     """When the client was last heard, by the loop's clock."""
     _drop_until: float | None = None
     """When the body that is dropped has to be over, by the loop's clock."""
+
+    def __init__(self, *connection: Any) -> None:
+        super().__init__(*connection)
+        self._wire = Wire(self.writer, self.config.limits, _nobody_counts)
 
     async def run(self) -> None:
         """From the accepted socket to the closed one, with every handler ended in between."""
@@ -109,6 +115,7 @@ class Connection(TCPServer):
                     server,
                     self.protocol_send,
                     alpn_protocol=tls.selected_alpn_protocol() if tls is not None else None,
+                    wire=self._wire,
                 )
                 await self.protocol.initiate()
                 await self.idle_task.restart(task_group, self._idle_timeout)
@@ -131,9 +138,12 @@ class Connection(TCPServer):
             self._drop_until = None
         if isinstance(event, Updated) and not event.idle:
             self._patience = self.config.keep_alive_timeout
-        if isinstance(event, RawData) and self.writer.is_closing():
-            # Not all transports can be written to any more (asyncio's TLS one fails).
-            await self.protocol.handle(Closed())
+        if isinstance(event, RawData):
+            if self.writer.is_closing():
+                await self.protocol.handle(Closed())
+                return
+            self._wire.write(event.data)
+            await self._wire.drained()
         elif isinstance(event, Dropping):
             await self._dropping(event.last)
         else:
@@ -224,4 +234,5 @@ class Connection(TCPServer):
         except (OSError, RuntimeError):
             pass  # It is closed, one way or another.
         finally:
+            self._wire.close()
             await self.idle_task.stop()

@@ -27,9 +27,12 @@ from hypercorn.protocol.h11 import STREAM_ID, H11Protocol
 from hypercorn.typing import H11SendableEvent
 
 from antiphon.transport.bare_errors import dressed, error_for, head_and_body, is_bare
+from antiphon.transport.buffer_sink import BufferSink, with_sink
 from antiphon.transport.expecting import asking
+from antiphon.transport.send_buffer import Load, SendBuffer
 from antiphon.transport.settings import READ_AHEAD, UNREAD_BODY, HostConfig
 from antiphon.transport.unread import Dropping
+from antiphon.transport.wire import Wire
 
 
 class AntiphonH1(H11Protocol):
@@ -37,8 +40,11 @@ class AntiphonH1(H11Protocol):
 
     config: HostConfig
 
-    def __init__(self, *connection: Any) -> None:
+    def __init__(self, *connection: Any, wire: Wire) -> None:
         super().__init__(*connection)
+        self._wire = wire
+        wire.on_drained = self._mark
+        self._buffer = self._new_buffer()
         self._handling = asyncio.Lock()
         self._paused = False
         self._closed = False
@@ -85,6 +91,46 @@ class AntiphonH1(H11Protocol):
         if isinstance(event, EndBody) and self._refused:
             await self.send(Closed())  # Hypercorn forgets a handshake that it has refused.
 
+    def flush(self) -> None:
+        """Write the frames that are queued, and the end of the body after them."""
+        buffer = self._buffer
+        if self._wire.full or buffer.sent_end or buffer.closed:
+            return
+        out = []
+        if size := buffer.size:
+            chunks = buffer.take(size)
+            # An HTTP/1.0 client reads to the end of the connection.
+            chunked = (self.connection.their_http_version or b"1.1") > b"1.0"
+            out = [b"%x\r\n" % size, *chunks, b"\r\n"] if chunked else chunks
+        if buffer.complete:
+            try:
+                out.append(self.connection.send(h11.EndOfMessage()) or b"")
+            except h11.LocalProtocolError:
+                self._abort()  # what else has been sent on this connection is no answer
+                return
+            buffer.sent_end = True
+        self._wire.write(b"".join(out))
+        if buffer.sent_end:
+            buffer.close()
+
+    def _mark(self) -> None:
+        """Let the connection be written to soon."""
+        if not self._wire.full:
+            self.config.flush.mark(self)
+
+    def _abort(self) -> None:
+        """Break the answer off: its client sees a body that has not ended."""
+        self._buffer.close()
+        self._wire.abort()
+
+    def _new_buffer(self) -> SendBuffer:
+        # That the client takes nothing is seen by the socket, which holds no other answer.
+        return SendBuffer(self.config.limits, Load(self.config.limits), _nobody)
+
+    async def _close_stream(self) -> None:
+        self._buffer.close()
+        await super()._close_stream()
+
     async def _handle_events(self) -> None:
         async with self._handling:
             while not self._closed and await self._handle_event():
@@ -109,7 +155,9 @@ class AntiphonH1(H11Protocol):
                 await self._check_protocol(event)
                 self._declared = int(dict(event.headers).get(b"content-length", 0))
                 waits = self.connection.they_are_waiting_for_100_continue
-                self.app = asking(self._served, self._ask_for_body) if waits else self._served
+                app = asking(self._served, self._ask_for_body) if waits else self._served
+                self._buffer = self._new_buffer()
+                self.app = with_sink(app, BufferSink("h1", self._buffer, self._mark, self._abort))
                 await self._create_stream(event)
             case h11.Data():
                 return await self._body(event)
@@ -232,6 +280,10 @@ class AntiphonH1(H11Protocol):
                 reason=_reason(event.status_code),
             )
         await super()._send_h11_event(event)
+
+
+def _nobody() -> None:
+    """Nobody is told."""
 
 
 def _reason(status_code: int) -> bytes:

@@ -106,7 +106,7 @@ class AntiphonH2(H2Protocol):
 
     def flush(self) -> None:
         """Write what is ready. While the socket is full, that is what h2 itself has to say."""
-        if self._wire.full:
+        if self._wire.full or self.closed:
             self._wire.write(self.connection.data_to_send())
             return
         try:

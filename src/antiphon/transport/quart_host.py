@@ -6,16 +6,18 @@ import asyncio
 import contextlib
 from collections.abc import AsyncIterator, Generator, Mapping
 from contextvars import ContextVar
-from typing import Any, Protocol
+from typing import Any, Protocol, runtime_checkable
 
 from hypercorn.typing import ASGIReceiveCallable, ASGISendCallable, ASGISendEvent, HTTPScope
 from quart import Quart, Response
 from quart.asgi import ASGIHTTPConnection, _handle_exception
-from quart.utils import raise_task_exceptions
+from quart.typing import ResponseTypes
+from quart.utils import encode_headers, raise_task_exceptions
 from quart.wrappers import Request
 from quart.wrappers.request import Body
 
 from antiphon.transport.expecting import expects_continue
+from antiphon.transport.sink import FRAMES, FrameSink
 
 EVENT_STREAM = "text/event-stream"
 
@@ -28,6 +30,15 @@ class EventSource(Protocol):
     async def aclose(self) -> None: ...
 
 
+@runtime_checkable
+class FrameSource(EventSource, Protocol):
+    """An event source that can offer its frames itself."""
+
+    def attach(self, sink: FrameSink) -> None:
+        """Offer to ``sink`` what is there and what comes, then end it."""
+        ...
+
+
 _unsent: ContextVar[list[EventSource]] = ContextVar("antiphon_event_sources")
 
 
@@ -35,7 +46,8 @@ class EventStreamResponse(Response):
     """Server-sent events from ``source``: a response without a time limit.
 
     ``source`` is closed when the response ends, whichever way it ends, and also when the client
-    has gone before the response was begun.
+    has gone before the response was begun. On a host with a frame sink a ``FrameSource`` is attached
+    to that, and no task wakes for a frame; on any other it is iterated, whatever is ready at once.
     """
 
     def __init__(self, source: EventSource, headers: Mapping[str, str] | None = None) -> None:
@@ -50,6 +62,7 @@ class EventStreamResponse(Response):
             content_type=f"{EVENT_STREAM}; charset=utf-8",
         )
         self.timeout = None
+        self.source = source
         sources = _unsent.get(None)
         if sources is not None:
             sources.append(source)
@@ -133,6 +146,16 @@ class AntiphonHTTPConnection(ASGIHTTPConnection):
         finally:
             for source in sources:
                 await source.aclose()
+
+    async def _send_response(self, send: ASGISendCallable, response: ResponseTypes) -> None:
+        sink: FrameSink | None = self.scope["extensions"].get(FRAMES)  # type: ignore[assignment]
+        source = response.source if isinstance(response, EventStreamResponse) else None
+        if sink is None or not isinstance(source, FrameSource):
+            await super()._send_response(send, response)
+            return
+        await sink.start(response.status_code, encode_headers(response.headers))
+        source.attach(sink)
+        await sink.finished()
 
 
 def _answering(send: ASGISendCallable, begun: asyncio.Event) -> ASGISendCallable:

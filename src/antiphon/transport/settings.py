@@ -9,13 +9,10 @@ from collections.abc import Callable
 from hypercorn.config import Config
 
 from antiphon.transport.limits import DEFAULT_LIMITS, Limits
+from antiphon.transport.sink import StepFlush
 
 REQUEST_ID = "x-request-id"
 """The header that names a request, and its answer, whoever gives that."""
-STREAM_HIGH_WATER = 64 * 1024
-"""Bytes queued on an HTTP/2 stream at which its handler has to wait, …"""
-STREAM_LOW_WATER = 16 * 1024
-"""… and at which it may go on."""
 READ_AHEAD = 64 * 1024
 """Bytes taken from an HTTP/1.1 client that sends its next request while a response runs."""
 UNREAD_BODY = 64 * 1024 * 1024
@@ -32,7 +29,8 @@ class HostConfig(Config):
     """Hypercorn's settings for this host: no request count ends a connection.
 
     ``new_request_id`` names the requests that the host answers by itself; ``limits`` are what one
-    client may take.
+    client may take. ``flush`` holds the connections that have something to write: whoever runs it
+    lets them. ``h2_direct_framing`` False leaves all frames of HTTP/2 to h2, more slowly.
     """
 
     accesslog = None
@@ -42,8 +40,17 @@ class HostConfig(Config):
     keep_alive_max_requests = sys.maxsize
     ssl_handshake_timeout = HANDSHAKE_S
 
-    def __init__(self, new_request_id: Callable[[], str], limits: Limits = DEFAULT_LIMITS) -> None:
+    def __init__(
+        self,
+        new_request_id: Callable[[], str],
+        limits: Limits = DEFAULT_LIMITS,
+        *,
+        flush: StepFlush | None = None,
+        h2_direct_framing: bool = True,
+    ) -> None:
         super().__init__()
+        self.flush = StepFlush() if flush is None else flush
+        self.h2_direct_framing = h2_direct_framing
         self.new_request_id = new_request_id
         self.limits = limits
         # What Hypercorn's own code reads of them.
