@@ -40,10 +40,12 @@ def make_service(
     models: Iterable[ServedModel],
     config: Config = DEFAULTS,
     counted: Metrics | None = None,
+    flush: Callable[[], None] | None = None,
 ) -> Service:
     """The service over a started engine, with the system's clocks and entropy.
 
-    ``counted`` is where the server counts already, if it does.
+    ``counted`` is where the server counts already, if it does. ``flush`` writes what an engine step
+    has brought, where the host can do that.
     """
     counted = counted or Metrics()
     fanout = Fanout(
@@ -52,6 +54,7 @@ def make_service(
         monotonic_ns=time.monotonic_ns,
         timeout_s=config.request_timeout,
         observe=counted.ended,
+        flush=flush,
     )
     counted.watch(lambda: fanout.load)
     return Service(

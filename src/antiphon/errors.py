@@ -13,6 +13,7 @@
     ├── RequestTimeout                408 invalid_request_error request_timeout
     ├── RateLimited                   429 rate_limit_error      rate_limit_exceeded
     ├── AnswerFailed                  500 server_error          internal_error
+    │   └── ReaderTooSlow             500
     ├── EngineFailed                  500 server_error          server_error
     ├── Unavailable                   503 server_error          (overloaded, engine_unavailable)
     │   └── ShuttingDown              503                       shutting_down
@@ -173,6 +174,15 @@ class AnswerFailed(AntiphonError):
     @property
     def headers(self) -> Mapping[str, str]:
         return {"x-should-retry": "false"}
+
+
+class ReaderTooSlow(AnswerFailed):
+    """What waits for the reader of a stream has come to its limit."""
+
+    def __init__(
+        self, message: str = "The stream was read too slowly for all of it to be kept."
+    ) -> None:
+        super().__init__(message)
 
 
 class EngineFailed(AntiphonError):

@@ -18,6 +18,7 @@ from antiphon.transport.door import Door
 from antiphon.transport.ending import Ending
 from antiphon.transport.listener import Listener, bind
 from antiphon.transport.settings import HostConfig
+from antiphon.transport.sink import StepFlush
 from antiphon.transport.worker import serve_on
 
 log = logging.getLogger(__name__)
@@ -45,7 +46,7 @@ async def serve_forever(config: Config, say: Callable[[str], None]) -> bool:
                 opening.door,
                 [listener],
                 ending,
-                config=HostConfig(new_tail),
+                config=HostConfig(new_tail, flush=opening.flush),
                 grace_s=config.grace,
                 drain=lambda: opening.door.drain(),
             )
@@ -65,6 +66,7 @@ class Opening:
         self._config = config
         self._ending = ending
         self._metrics = Metrics()
+        self.flush = StepFlush()
         self.door = Door(make_starting_app(config, self._metrics))
         self.loaded = False
         self.failure: Exception | None = None
@@ -84,7 +86,7 @@ class Opening:
     async def _load_and_run(self, listener: Listener, say: Callable[[str], None]) -> None:
         engine, models, example = await load(self._config)
         self.loaded = True
-        service = make_service(engine, models, self._config, self._metrics)
+        service = make_service(engine, models, self._config, self._metrics, flush=self.flush.run)
         async with running(service):
             self.door.drain = partial(service.fanout.drain, self._config.grace)
             self.door.app = make_app(service)

@@ -1,8 +1,9 @@
 """The one consumer of an engine's frames: each step, every request in it, in one pass.
 
 For each row: ids to text to segments to events to the log (``Choice``), then, once per touched
-run, events to frame bytes and one wake-up (``Run.publish``). A fault in one run fails that run and
-no other.
+run, events to frame bytes, offered to its reader (``Run.publish``), then one write to each
+connection that has got some (``flush``). No task wakes for any of it. A fault in one run fails that
+run and no other.
 """
 
 from __future__ import annotations
@@ -19,6 +20,7 @@ from antiphon.errors import (
     AntiphonError,
     DeadlinePassed,
     EngineFailed,
+    ReaderTooSlow,
     ShuttingDown,
 )
 from antiphon.runs.choice import Choice
@@ -43,7 +45,7 @@ class Fanout:
 
     ``wall_s`` gives Unix seconds, ``monotonic_ns`` the clock of arrival times. A run may take
     ``timeout_s`` seconds, 0 is no limit: first to be accepted, then, from there on, to end.
-    ``observe`` is told of every run that has ended, once.
+    ``observe`` is told of every run that has ended, once. ``flush`` is called after each step.
     """
 
     def __init__(
@@ -54,11 +56,13 @@ class Fanout:
         monotonic_ns: Callable[[], int],
         timeout_s: float = 0.0,
         observe: Callable[[Run], None] | None = None,
+        flush: Callable[[], None] | None = None,
     ) -> None:
         self._engine = engine
         self._wall_s = wall_s
         self._monotonic_ns = monotonic_ns
         self._observe = observe
+        self._flush = flush or _nothing
         self._deadlines: Deadlines[Run] = Deadlines(int(timeout_s * SECOND_NS))
         self._deadline_set = anyio.Event()
         self._gauges = Gauges()
@@ -171,24 +175,29 @@ class Fanout:
     def step(self, frame: StepFrame) -> None:
         """Take one frame: the per-token path."""
         self._gauges = frame.gauges
-        touched: dict[int, Run] = {}
+        touched: dict[Run, None] = {}
+        owners, finishes, counts = self._open, frame.finish, frame.n_new
         now = int(self._wall_s())
         first = 0
         for row, key in enumerate(frame.key):
             # Rows of keys that were cancelled or cut at a stop string have no owner any more.
-            if (owner := self._open.get(key)) is not None:
+            if (owner := owners.get(key)) is not None:
                 run, choice = owner
-                touched[id(run)] = run
+                touched[run] = None
                 try:
-                    self._row(run, choice, frame, row, first, now)
+                    if finishes[row] or run.first_token_ns is None:
+                        self._row(run, choice, frame, row, first, now)
+                    else:
+                        choice.advance(frame, row, first, now)
+                        if choice.ended:
+                            self._ended(run, choice, finishes[row])
                 except Exception:
                     log.exception("run %s failed in step %d", run.plan.tail, frame.step)
                     self._end(run, AnswerFailed())
-            first += frame.n_new[row]
-        for run in touched.values():
+            first += counts[row]
+        for run in touched:
             self._publish(run)
-            if run.ended:
-                self._forget(run)
+        self._flush()
 
     def _row(
         self, run: Run, choice: Choice, frame: StepFrame, row: int, first: int, now: int
@@ -215,9 +224,14 @@ class Fanout:
             run.first_token_ns = self._monotonic_ns()
         choice.advance(frame, row, first, now)
         if choice.ended:
-            del self._open[choice.key]
-            if finish == Finish.NONE:  # a stop string was found; the engine does not know
-                self._engine.abort((choice.key,))
+            self._ended(run, choice, finish)
+
+    def _ended(self, run: Run, choice: Choice, finish: int) -> None:
+        """A choice is over."""
+        del self._open[choice.key]
+        run.settle()
+        if finish == Finish.NONE:  # a stop string was found; the engine does not know
+            self._engine.abort((choice.key,))
 
     def _end(self, run: Run, refusal: AntiphonError, failure: AntiphonError | None = None) -> None:
         """Fail the run; while it is not fully accepted, refuse it instead."""
@@ -238,8 +252,13 @@ class Fanout:
             log.exception("run %s cannot be rendered", run.plan.tail)
             self._release(run)
             run.give_up(AnswerFailed())
+        if run.overrun and not run.ended:
+            log.info("the reader of run %s is too far behind", run.plan.tail)
+            self._end(run, ReaderTooSlow())
+            self._publish(run)
         if run.ended and run.ended_ns is None:
             run.ended_ns = self._monotonic_ns()
+            self._forget(run)
             if self._observe is not None:
                 self._observe(run)
 
@@ -263,3 +282,7 @@ class Fanout:
         while (key := next(self._keys) % KEYS) in self._open:
             pass
         return key
+
+
+def _nothing() -> None:
+    """There are no connections to write to."""

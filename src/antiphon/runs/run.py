@@ -1,8 +1,8 @@
 """A run: the choices of one client request, and the frames that its projection makes of them.
 
 States and events live in the choices' machines; a run only knows whether it was taken by the
-engine (``opened``), whether it is over (``ended``), and who reads. Frames are rendered once, and kept
-only while nobody reads them. All methods run on the event loop's thread.
+engine (``opened``), whether it is over (``ended``), and who reads. Frames are rendered once, and
+kept only while nobody reads them. All methods run on the event loop's thread.
 """
 
 from __future__ import annotations

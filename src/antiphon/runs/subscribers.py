@@ -2,8 +2,8 @@
 
 Attached to a frame sink, and level with the run, it offers every frame as it comes and keeps none.
 Else the frames wait here: while there is no sink yet, while the sink has no room, or for whoever
-iterates, which gets all that waits in one piece. Frames are rendered once, are never split and never
-merged into each other. What waits has a limit, and a reader that is further behind ends its run.
+iterates, which gets all that waits in one piece. Frames are rendered once, are never split and
+never merged. What waits has a limit, and a reader that is further behind ends its run.
 """
 
 from __future__ import annotations
@@ -43,8 +43,8 @@ class Subscription:
         self._waiting: deque[bytes] = deque()
         self._size = 0
         self._sink: FrameSink | None = None
-        self._behind = True
-        """Frames wait, or would have to: they are not offered as they come."""
+        self._level: FrameSink | None = None
+        """The sink while nothing waits: frames are offered as they come."""
         self._news: anyio.Event | None = None  # made only when somebody waits
         self._last_s = 0.0
         self._ping: asyncio.TimerHandle | None = None
@@ -52,12 +52,11 @@ class Subscription:
 
     def take(self, frames: list[bytes]) -> None:
         """Frames that have just been made. The run calls this, once per engine step."""
-        if not self._behind:
+        if self._level is not None:
             self._last_s = time.monotonic()
-            assert self._sink is not None
-            if self._sink.offer(frames[0] if len(frames) == 1 else b"".join(frames)):
+            if self._level.offer(frames[0] if len(frames) == 1 else b"".join(frames)):
                 return
-            self._behind = True
+            self._level = None
         self._waiting += frames
         self._size += sum(map(len, frames))
         if self._size > self._most:
@@ -66,8 +65,8 @@ class Subscription:
 
     def end(self) -> None:
         """The run has ended: nothing more is taken. The run calls this, after the last frames."""
-        if self._sink is not None and not self._behind:
-            self._sink.end()
+        if self._level is not None:
+            self._level.end()
         self._tell()
 
     def attach(self, sink: FrameSink) -> None:
@@ -78,7 +77,7 @@ class Subscription:
         self._last_s = time.monotonic()
         self._catch_up()
         if self._ping_s is not None and self._leave is not None:
-            self._ping_after(self._ping_s)
+            self._ping_after(self._ping_s, self._ping_s)
 
     def __aiter__(self) -> AsyncIterator[bytes]:
         return self
@@ -99,7 +98,7 @@ class Subscription:
         """Stop reading; idempotent."""
         if self._ping is not None:
             self._ping.cancel()
-        self._behind = True
+        self._level = None
         leave, self._leave = self._leave, None
         if leave is not None:
             leave()
@@ -131,7 +130,7 @@ class Subscription:
                 self._size += len(batch)
                 return
             self._last_s = time.monotonic()
-        self._behind = False
+        self._level = sink
         if self._run.ended:
             sink.end()
 
@@ -151,17 +150,16 @@ class Subscription:
             self._news.set()
             self._news = None
 
-    def _ping_after(self, seconds: float) -> None:
-        self._ping = asyncio.get_running_loop().call_later(seconds, self._ping_if_silent)
+    def _ping_after(self, seconds: float, ping_s: float) -> None:
+        loop = asyncio.get_running_loop()
+        self._ping = loop.call_later(seconds, self._ping_if_silent, ping_s)
 
-    def _ping_if_silent(self) -> None:
+    def _ping_if_silent(self, ping_s: float) -> None:
         """One that has something to read already is not told that the stream is alive."""
-        assert self._ping_s is not None
-        assert self._sink is not None
-        rest = self._last_s + self._ping_s - time.monotonic()
+        rest = self._last_s + ping_s - time.monotonic()
         if rest <= 0:
-            if not self._behind and not self._sink.queued:
-                self._sink.offer(PING)
+            if self._level is not None and not self._level.queued:
+                self._level.offer(PING)
             self._last_s = time.monotonic()
-            rest = self._ping_s
-        self._ping_after(rest)
+            rest = ping_s
+        self._ping_after(rest, ping_s)

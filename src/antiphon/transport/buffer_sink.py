@@ -103,7 +103,8 @@ def with_sink(app: AppWrapper, sink: BufferSink) -> AppWrapper:
 
         if scope["type"] == "http" and scope["method"] != "HEAD":
             sink.begin(send)
-            scope["extensions"][FRAMES] = sink  # type: ignore[index]  # one of our own
+            extensions: dict[str, Any] = scope["extensions"]
+            extensions[FRAMES] = sink
             await app(scope, receive, answer, sync_spawn, call_soon)
         else:
             await app(scope, receive, send, sync_spawn, call_soon)

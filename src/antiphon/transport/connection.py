@@ -19,6 +19,7 @@ from hypercorn.utils import parse_socket_addr
 from antiphon.transport.http1 import AntiphonH1
 from antiphon.transport.http2 import AntiphonH2
 from antiphon.transport.inbox import Calls
+from antiphon.transport.settings import HostConfig
 from antiphon.transport.unread import DROPPING_S, QUIET_S, Dropping
 from antiphon.transport.wire import Wire
 
@@ -83,6 +84,7 @@ class Connection(TCPServer):
     """Serves one connection until it ends. No failure leaves ``run``."""
 
     protocol: Negotiation
+    config: HostConfig
     _patience = FIRST_REQUEST_S
     _ended = False
     _sent_last = False
@@ -93,7 +95,7 @@ class Connection(TCPServer):
 
     def __init__(self, *connection: Any) -> None:
         super().__init__(*connection)
-        self._wire = Wire(self.writer, self.config.limits, _nobody_counts)
+        self._wire = Wire(self.writer, self.config.limits, lambda: None)
 
     async def run(self) -> None:
         """From the accepted socket to the closed one, with every handler ended in between."""
@@ -117,9 +119,13 @@ class Connection(TCPServer):
                     alpn_protocol=tls.selected_alpn_protocol() if tls is not None else None,
                     wire=self._wire,
                 )
-                await self.protocol.initiate()
-                await self.idle_task.restart(task_group, self._idle_timeout)
-                await self._read_data()
+                try:
+                    await self.protocol.initiate()
+                    await self.idle_task.restart(task_group, self._idle_timeout)
+                    await self._read_data()
+                finally:
+                    # However it ends: the group waits for the handlers, and they for the client.
+                    self.protocol.protocol.abandon()
                 # The group would wait for it, and keep the socket of a client that has gone.
                 self._ended = True
                 await self.idle_task.stop()

@@ -45,6 +45,8 @@ class AntiphonH1(H11Protocol):
         self._wire = wire
         wire.on_drained = self._mark
         self._buffer = self._new_buffer()
+        self._chunks = True
+        """Whether a body without a length is sent in chunks."""
         self._handling = asyncio.Lock()
         self._paused = False
         self._closed = False
@@ -100,7 +102,7 @@ class AntiphonH1(H11Protocol):
         if size := buffer.size:
             chunks = buffer.take(size)
             # An HTTP/1.0 client reads to the end of the connection.
-            chunked = (self.connection.their_http_version or b"1.1") > b"1.0"
+            chunked = self._chunks
             out = [b"%x\r\n" % size, *chunks, b"\r\n"] if chunked else chunks
         if buffer.complete:
             try:
@@ -112,6 +114,11 @@ class AntiphonH1(H11Protocol):
         self._wire.write(b"".join(out))
         if buffer.sent_end:
             buffer.close()
+
+    def abandon(self) -> None:
+        """Nothing more is sent: nobody waits for that any more."""
+        self._closed = True
+        self._buffer.close()
 
     def _mark(self) -> None:
         """Let the connection be written to soon."""
@@ -157,6 +164,7 @@ class AntiphonH1(H11Protocol):
                 waits = self.connection.they_are_waiting_for_100_continue
                 app = asking(self._served, self._ask_for_body) if waits else self._served
                 self._buffer = self._new_buffer()
+                self._chunks = event.http_version > b"1.0"
                 self.app = with_sink(app, BufferSink("h1", self._buffer, self._mark, self._abort))
                 await self._create_stream(event)
             case h11.Data():

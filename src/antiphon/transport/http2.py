@@ -113,7 +113,7 @@ class AntiphonH2(H2Protocol):
             out, done = self._outgoing.frames()
         except Exception:
             log.exception("sending on an HTTP/2 connection failed")
-            self._abandon()
+            self.abandon()
             self.task_group.spawn(self._fail)
             return
         if out:
@@ -260,9 +260,7 @@ class AntiphonH2(H2Protocol):
         if request.stream_ended is None and expects_continue(request.headers):
             go_on = InformationalResponse(stream_id, headers=[], status_code=100)
             app = asking(app, partial(self.stream_send, go_on))
-        buffer = SendBuffer(
-            self.config.limits, self._load, partial(self._stalled, stream_id)
-        )
+        buffer = SendBuffer(self.config.limits, self._load, partial(self._stalled, stream_id))
         self._outgoing.buffers[stream_id] = buffer
         sink = BufferSink(
             "h2", buffer, partial(self._touch, stream_id), partial(self._break_off, stream_id)
@@ -300,12 +298,13 @@ class AntiphonH2(H2Protocol):
 
     async def _close(self) -> None:
         """The connection is gone: every handler hears of it and nobody waits any more."""
-        self._abandon()
+        self.abandon()
         self._unread.clear()
         for stream_id in list(self.streams):
             await self._close_stream(stream_id)
 
-    def _abandon(self) -> None:
+    def abandon(self) -> None:
+        """Nothing more is sent: nobody waits for that any more."""
         self.closed = True
         for buffer in list(self._outgoing.buffers.values()):
             buffer.close()

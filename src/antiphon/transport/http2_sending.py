@@ -54,19 +54,18 @@ class Outgoing:
         buffers, room, later = self.buffers, PASS, []
         for stream_id in ready:
             buffer = buffers.get(stream_id)
-            if buffer is None or buffer.sent_end:
+            if buffer is None or buffer.closed:
                 continue
             if room <= 0:
                 later.append(stream_id)
                 continue
             try:
                 room -= self._send(stream_id, buffer, out)
+                if not buffer.sent_end:
+                    continue
             except ProtocolError:
-                # The client has reset the stream, and the event that says so is on its way to us.
-                done.append(buffer)
-            else:
-                if buffer.sent_end:
-                    done.append(buffer)
+                pass  # The client has reset the stream; the event that says so is on its way.
+            done.append(buffer)
         if later:
             self.ready = dict.fromkeys(later) | self.ready
         return out, done

@@ -46,8 +46,8 @@ class EventStreamResponse(Response):
     """Server-sent events from ``source``: a response without a time limit.
 
     ``source`` is closed when the response ends, whichever way it ends, and also when the client
-    has gone before the response was begun. On a host with a frame sink a ``FrameSource`` is attached
-    to that, and no task wakes for a frame; on any other it is iterated, whatever is ready at once.
+    has gone before the response was begun. On a host with a frame sink a ``FrameSource`` is
+    attached to that, and no task wakes for a frame; on any other it is iterated.
     """
 
     def __init__(self, source: EventSource, headers: Mapping[str, str] | None = None) -> None:

@@ -42,7 +42,8 @@ class SendBuffer:
     """Bytes of one response between its handler and the socket."""
 
     __slots__ = ("_chunks", "_done", "_ended", "_high", "_load", "_low", "_on_closed", "_on_ready",
-                 "_room", "_stalls", "closed", "detached", "sent_end", "size", "taken", "trailers")  # fmt: skip
+                 "_room", "_stalls", "closed", "detached", "sent_end", "size", "taken",
+                 "trailers")  # fmt: skip
 
     def __init__(self, limits: Limits, load: Load, stalled: Callable[[], None]) -> None:
         """``stalled`` is called when the client takes nothing for too long."""

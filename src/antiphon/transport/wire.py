@@ -1,8 +1,8 @@
 """The sending side of a socket: bytes are written at once, and a full one is told.
 
 asyncio queues whatever is written. So who writes looks at ``full`` first, and goes on when it is
-``drained``. A client that takes not a single byte of what is queued for it is dropped, and so is one
-that asks on and on and never reads.
+``drained``. A client that takes not a single byte of what is queued for it is dropped, and so is
+one that asks on and on and never reads.
 """
 
 from __future__ import annotations
