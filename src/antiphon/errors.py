@@ -14,7 +14,8 @@
     ├── RateLimited                   429 rate_limit_error      rate_limit_exceeded
     ├── AnswerFailed                  500 server_error          internal_error
     ├── EngineFailed                  500 server_error          server_error
-    ├── Unavailable                   503 server_error          (overloaded, engine_unavailable)
+    ├── Unavailable                   503 server_error          engine_unavailable
+    │   ├── Overloaded                503                       overloaded
     │   └── ShuttingDown              503                       shutting_down
     └── DeadlinePassed                504 server_error          timeout
 
@@ -196,11 +197,27 @@ class Unavailable(AntiphonError):
     """The server cannot take the request now; a retry is safe."""
 
     status = 503
-    default_code = "overloaded"
+    default_code = "engine_unavailable"
 
     @property
     def headers(self) -> Mapping[str, str]:
         return retry_after(1.0)
+
+
+class Overloaded(Unavailable):
+    """As many wait as may; there will be room in about ``wait_s`` seconds."""
+
+    default_code = "overloaded"
+
+    def __init__(
+        self, message: str = "The server is at its capacity. Try again later.", *, wait_s: float = 1
+    ) -> None:
+        super().__init__(message)
+        self.wait_s = wait_s
+
+    @property
+    def headers(self) -> Mapping[str, str]:
+        return retry_after(self.wait_s)
 
 
 class ShuttingDown(Unavailable):

@@ -355,7 +355,7 @@ async def test_new_connections_are_taken_until_the_drain_has_ended(app: Quart) -
         port = listener.port
         async with asyncio.TaskGroup() as tasks:
             tasks.create_task(
-                serve_on(app, [listener], stop, config=CONFIG, grace_s=0, drain=drain)
+                serve_on(app, [listener], stop, config=CONFIG, grace_s=GUARD_S, drain=drain)
             )
             stop.ask()
             await draining.wait()

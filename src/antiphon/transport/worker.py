@@ -67,11 +67,12 @@ async def serve_on(
 ) -> None:
     """Serve HTTP/1.1 and HTTP/2 on ``listeners`` until ``ending`` is asked for.
 
-    HTTP/2 is spoken after ALPN, by prior knowledge and after ``Upgrade: h2c``. At the end the
-    application may ``drain``: bring its open responses to their own end, while connections are
-    still taken and served, so that probes and new requests hear of it. Then no connection is taken
-    any more, idle ones are closed and the others get ``grace_s`` seconds. Nothing is waited for
-    once the end is forced. Raises ``StartupError`` when the application does not start.
+    HTTP/2 is spoken after ALPN, by prior knowledge and after ``Upgrade: h2c``. At the end open
+    answers get ``grace_s`` seconds. The application may ``drain``: take nothing new and return when
+    all of its answers have been made; cancelled, it ends them at once. Meanwhile connections are
+    still taken and served, so that probes and new requests hear of it. Without it no connection is
+    taken any more and idle ones are closed. A forced end waits for no answer. Raises
+    ``StartupError`` when the application does not start.
     """
     asgi = ASGIWrapper(app)
     async with _lifespan(asgi, config) as state:
@@ -89,14 +90,13 @@ async def serve_on(
         try:
             await ending.asked.wait()
         finally:
-            try:
-                if drain is not None:
-                    await _unless(ending.forced, drain())
-            finally:
+
+            def close_listeners() -> None:
                 # Not wait_closed(): from CPython 3.12 on it waits for every connection.
                 for server in servers:
                     server.close()
-                await host.close(grace_s, ending.forced)
+
+            await host.end(ending, grace_s, close_listeners=close_listeners, drain=drain)
 
 
 def _listeners_of(config: Config) -> Iterator[Listener]:
@@ -140,20 +140,6 @@ async def _asked_by(
     finally:
         waiting.cancel()
         await asyncio.wait({waiting})
-
-
-async def _unless(forced: asyncio.Event, work: Awaitable[object]) -> None:
-    """Await ``work``, or give it up when ``forced``."""
-    working = asyncio.ensure_future(work)
-    waiting = asyncio.ensure_future(forced.wait())
-    try:
-        await asyncio.wait({working, waiting}, return_when=asyncio.FIRST_COMPLETED)
-        if working.done():
-            working.result()
-    finally:
-        for task in (working, waiting):
-            task.cancel()
-        await asyncio.gather(working, waiting, return_exceptions=True)
 
 
 @asynccontextmanager
