@@ -45,7 +45,7 @@ async def serve_forever(config: Config, say: Callable[[str], None]) -> bool:
                 opening.door,
                 [listener],
                 ending,
-                config=HostConfig(new_tail),
+                config=HostConfig(new_tail, counted=opening.metrics.transport),
                 grace_s=config.grace,
                 drain=lambda: opening.door.drain(),
             )
@@ -64,8 +64,8 @@ class Opening:
     def __init__(self, config: Config, ending: Ending) -> None:
         self._config = config
         self._ending = ending
-        self._metrics = Metrics()
-        self.door = Door(make_starting_app(config, self._metrics))
+        self.metrics = Metrics()
+        self.door = Door(make_starting_app(config, self.metrics))
         self.loaded = False
         self.failure: Exception | None = None
         """What ended the server, where it was no signal."""
@@ -84,7 +84,7 @@ class Opening:
     async def _load_and_run(self, listener: Listener, say: Callable[[str], None]) -> None:
         engine, models, example = await load(self._config)
         self.loaded = True
-        service = make_service(engine, models, self._config, self._metrics)
+        service = make_service(engine, models, self._config, self.metrics)
         async with running(service):
             self.door.drain = partial(service.fanout.drain, self._config.grace)
             self.door.app = make_app(service)

@@ -12,6 +12,7 @@ What differs from Hypercorn's, and why a client can tell:
 
 from __future__ import annotations
 
+import asyncio
 import logging
 from collections.abc import Sequence
 from functools import partial
@@ -19,6 +20,7 @@ from typing import Any
 
 import h2.events
 import h2.exceptions
+from h2.connection import ConnectionState
 from h2.errors import ErrorCodes
 from h2.settings import SettingCodes
 from hypercorn.events import Closed, Event, RawData, Updated
@@ -38,9 +40,11 @@ from hypercorn.utils import filter_pseudo_headers
 
 from antiphon.transport.bare_errors import dressed, is_bare
 from antiphon.transport.expecting import asking, expects_continue
-from antiphon.transport.http2_rules import LenientSettings, malformed
+from antiphon.transport.floods import Floods
+from antiphon.transport.http2_connection import ServerH2
+from antiphon.transport.http2_rules import malformed
 from antiphon.transport.send_buffer import SendBuffer
-from antiphon.transport.settings import MAX_DECODED_HEADERS, HostConfig
+from antiphon.transport.settings import HostConfig
 from antiphon.transport.unread import UnreadStreams
 
 log = logging.getLogger("antiphon.transport")
@@ -53,15 +57,9 @@ class AntiphonH2(H2Protocol):
 
     def __init__(self, *connection: Any) -> None:
         super().__init__(*connection)
-        self.connection.local_settings = LenientSettings(
-            client=False,
-            initial_values={
-                SettingCodes.MAX_CONCURRENT_STREAMS: self.config.h2_max_concurrent_streams,
-                SettingCodes.MAX_HEADER_LIST_SIZE: self.config.h2_max_header_list_size,
-                SettingCodes.ENABLE_CONNECT_PROTOCOL: 0,
-            },
-        )
-        self.connection.decoder.max_header_list_size = MAX_DECODED_HEADERS
+        limits, counted = self.config.limits, self.config.counted
+        self._floods = Floods(limits, counted, asyncio.get_running_loop().time)
+        self.connection = ServerH2(limits, counted, self._floods)
         self._buffers: dict[int, SendBuffer] = {}
         self._gone = SendBuffer()
         """Takes the rest of an answer whose stream is gone."""
@@ -83,19 +81,16 @@ class AntiphonH2(H2Protocol):
             await self._close()
         if isinstance(event, RawData):
             try:
-                events = self.connection.receive_data(event.data)
-            except h2.exceptions.ProtocolError:
-                await self._flush()
+                await self._handle_events(self.connection.receive_data(event.data))
+            except h2.exceptions.ProtocolError as error:
+                self._floods.tell(error)
+                await self.say_goodbye(error.error_code)
                 await self.send(Closed())
-            else:
-                await self._handle_events(events)
 
     async def say_goodbye(self, error_code: ErrorCodes = ErrorCodes.NO_ERROR) -> None:
         """Send GOAWAY, unless one has been sent or received already."""
-        try:
+        if self.connection.state_machine.state is not ConnectionState.CLOSED:
             self.connection.close_connection(error_code)
-        except h2.exceptions.ProtocolError:
-            return
         await self._flush()
 
     async def send_task(self) -> None:

@@ -8,6 +8,7 @@ from collections.abc import Callable
 
 from hypercorn.config import Config
 
+from antiphon.transport.counted import Counted
 from antiphon.transport.limits import DEFAULT_LIMITS, Limits
 
 REQUEST_ID = "x-request-id"
@@ -21,10 +22,9 @@ READ_AHEAD = 64 * 1024
 UNREAD_BODY = 64 * 1024 * 1024
 """Bytes of an HTTP/1.1 body that are read and dropped after an early answer, to keep the
 connection for the next request; a longer one costs it, and the answer says so."""
-MAX_HEADER_BYTES = 32 * 1024
-"""Of a header block, as HTTP/2 clients are told; what is above is refused by the application …"""
-MAX_DECODED_HEADERS = 1024 * 1024
-"""… up to this size, above which it costs an HTTP/2 client its connection."""
+HEADROOM = 8
+"""How many times as long as it may be a header block can be to be answered with 431. One that is
+longer still costs an HTTP/2 client its connection."""
 HANDSHAKE_S = 10.0
 
 
@@ -32,22 +32,28 @@ class HostConfig(Config):
     """Hypercorn's settings for this host: no request count ends a connection.
 
     ``new_request_id`` names the requests that the host answers by itself; ``limits`` are what one
-    client may take.
+    client may take, and ``counted`` is where it is counted that one wanted more.
     """
 
     accesslog = None
     errorlog = logging.getLogger("antiphon.transport")
-    h11_max_incomplete_size = MAX_HEADER_BYTES
-    h2_max_header_list_size = MAX_HEADER_BYTES
     keep_alive_max_requests = sys.maxsize
     ssl_handshake_timeout = HANDSHAKE_S
 
-    def __init__(self, new_request_id: Callable[[], str], limits: Limits = DEFAULT_LIMITS) -> None:
+    def __init__(
+        self,
+        new_request_id: Callable[[], str],
+        limits: Limits = DEFAULT_LIMITS,
+        counted: Counted | None = None,
+    ) -> None:
         super().__init__()
         self.new_request_id = new_request_id
         self.limits = limits
+        self.counted = Counted() if counted is None else counted
         # What Hypercorn's own code reads of them.
         self.h2_max_concurrent_streams = limits.h2_max_concurrent_streams
+        self.h2_max_header_list_size = limits.max_header_bytes
+        self.h11_max_incomplete_size = limits.max_header_bytes
         self.keep_alive_timeout = limits.idle_timeout
 
     def response_headers(self, protocol: str) -> list[tuple[bytes, bytes]]:
