@@ -16,6 +16,7 @@ from hypercorn.protocol.h11 import H2CProtocolRequiredError, H2ProtocolAssumedEr
 from hypercorn.typing import ConnectionState
 from hypercorn.utils import parse_socket_addr
 
+from antiphon.transport.farewell import see_off
 from antiphon.transport.http1 import AntiphonH1
 from antiphon.transport.http2 import AntiphonH2
 from antiphon.transport.inbox import Calls
@@ -84,8 +85,12 @@ class Connection(TCPServer):
     _patience = FIRST_REQUEST_S
     _ended = False
     _sent_last = False
+    _deaf = False
+    """Whether what arrives is dropped: the client has been told of the end."""
     _heard = 0.0
     """When the client was last heard, by the loop's clock."""
+    _served = 0.0
+    """When its last answer ended, likewise."""
     _drop_until: float | None = None
     """When the body that is dropped has to be over, by the loop's clock."""
 
@@ -129,6 +134,7 @@ class Connection(TCPServer):
             return  # Nobody is waited for any more.
         if isinstance(event, Updated):
             self._drop_until = None
+            self._served = self.loop.time()
         if isinstance(event, Updated) and not event.idle:
             self._patience = self.config.keep_alive_timeout
         if isinstance(event, RawData) and self.writer.is_closing():
@@ -140,9 +146,15 @@ class Connection(TCPServer):
             await super().protocol_send(event)
 
     async def say_goodbye(self, error_code: ErrorCodes = ErrorCodes.NO_ERROR) -> None:
-        """Tell an HTTP/2 client that the connection ends, then close it once that is written."""
+        """Tell an HTTP/2 client that the connection ends, then close it once that is written.
+
+        A client that did nothing wrong gets the time to read all that it was sent.
+        """
         if isinstance(self.protocol.protocol, AntiphonH2):
             await self.protocol.protocol.say_goodbye(error_code)
+            if error_code == ErrorCodes.NO_ERROR:
+                self._deaf = True
+                await see_off(self.reader, self.writer, lambda: max(self._heard, self._served))
         self.writer.close()
 
     def abort(self) -> None:
@@ -174,7 +186,8 @@ class Connection(TCPServer):
         try:
             while data := await self.reader.read(MAX_RECV):
                 self._heard = self.loop.time()
-                await self.protocol.handle(RawData(data))
+                if not self._deaf:
+                    await self.protocol.handle(RawData(data))
             await self._last_turns()
         except OSError:
             pass  # The client has gone.
