@@ -5,7 +5,8 @@
     AntiphonError                     500 server_error          internal_error
     ├── InvalidRequest                400 invalid_request_error (code and param per case)
     │   ├── MethodNotAllowed          405                       method_not_allowed
-    │   └── HeadersTooLarge           431                       headers_too_large
+    │   ├── HeadersTooLarge           431                       headers_too_large
+    │   └── VersionNotSupported       505                       http_version_not_supported
     ├── NotFound                      404 invalid_request_error (unknown_url, model_not_found, …)
     ├── Unauthorized                  401 authentication_error  invalid_api_key
     ├── PayloadTooLarge               413 invalid_request_error request_too_large
@@ -100,6 +101,13 @@ class HeadersTooLarge(InvalidRequest):
 
     status = 431
     default_code = "headers_too_large"
+
+
+class VersionNotSupported(InvalidRequest):
+    """A version of HTTP that the server was told not to speak (RFC 9110, section 15.6.6)."""
+
+    status = 505
+    default_code = "http_version_not_supported"
 
 
 class NotFound(AntiphonError):

@@ -20,7 +20,9 @@ from antiphon.transport.farewell import see_off
 from antiphon.transport.http1 import AntiphonH1
 from antiphon.transport.http2 import AntiphonH2
 from antiphon.transport.inbox import Calls
+from antiphon.transport.settings import HostConfig
 from antiphon.transport.unread import DROPPING_S, QUIET_S, Dropping
+from antiphon.transport.versions import http1_of
 
 FIRST_REQUEST_S = 10.0
 """What a new connection gets to send its first request."""
@@ -44,6 +46,7 @@ log = logging.getLogger("antiphon.transport")
 class Negotiation(ProtocolWrapper):
     """Chooses the protocol: by ALPN, by HTTP/2's preface, or by ``Upgrade: h2c``."""
 
+    config: HostConfig
     protocol: AntiphonH1 | AntiphonH2
 
     def __init__(self, *connection: Any, alpn_protocol: str | None) -> None:
@@ -59,7 +62,7 @@ class Negotiation(ProtocolWrapper):
             self.server,
             self.send,
         )
-        protocol = AntiphonH2 if alpn_protocol == "h2" else AntiphonH1
+        protocol = AntiphonH2 if alpn_protocol == "h2" else http1_of(self.config)
         self.protocol = protocol(*self._connection)
 
     async def handle(self, event: Event) -> None:

@@ -12,10 +12,9 @@ import attrs
 
 from antiphon.errors import StartupError
 from antiphon.transport.addresses import Address, InheritedAddress, TcpAddress, UnixAddress
+from antiphon.transport.settings import BACKLOG
 from antiphon.transport.tls import Certificate
 from antiphon.transport.unix_socket import SocketFile, bind_file
-
-BACKLOG = 2048
 
 
 @attrs.define

@@ -6,15 +6,21 @@ import asyncio
 import logging
 import signal
 import ssl
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 
 import attrs
 
 from antiphon.errors import StartupError
+from antiphon.transport.settings import HttpVersions
 
-ALPN = ("h2", "http/1.1")
+ALPN: Mapping[HttpVersions, Sequence[str]] = {
+    "auto": ("h2", "http/1.1"),
+    "1.1": ("http/1.1",),
+    "2": ("h2",),
+}
+"""The protocols that may be agreed on, the best first (RFC 7301)."""
 CIPHERS = "ECDHE+AESGCM:ECDHE+CHACHA20"
 """For TLS 1.2: what RFC 9113 (appendix A) leaves over. TLS 1.3 has suites of its own."""
 
@@ -26,14 +32,14 @@ class Certificate:
     """A certificate chain with its key, and the context that new connections get.
 
     With ``client_ca`` a client must show a certificate that one of the authorities in that file has
-    signed. ``alpn`` are the protocols that may be agreed on, the first that the client knows wins.
-    Raises ``StartupError`` for files that cannot be used.
+    signed. ``http`` are the versions that may be agreed on. Raises ``StartupError`` for files that
+    cannot be used.
     """
 
     certfile: Path
     keyfile: Path
     client_ca: Path | None = None
-    alpn: Sequence[str] = ALPN
+    http: HttpVersions = "auto"
     context: ssl.SSLContext = attrs.field(init=False)
 
     def __attrs_post_init__(self) -> None:
@@ -59,7 +65,7 @@ class Certificate:
         context.minimum_version = ssl.TLSVersion.TLSv1_2
         context.options |= ssl.OP_NO_COMPRESSION
         context.set_ciphers(CIPHERS)
-        context.set_alpn_protocols(self.alpn)
+        context.set_alpn_protocols(ALPN[self.http])
         self._load_pair(context)
         if self.client_ca is not None:
             context.verify_mode = ssl.CERT_REQUIRED
