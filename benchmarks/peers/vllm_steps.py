@@ -22,6 +22,9 @@ from benchmarks.serving.words import SIZE
 
 PATIENCE_S = 0.25
 """How long those that wait go on waiting for others, after the latest has come."""
+HEAD_S = 0.002
+"""How long the step after the first of a stream is put off, for each stream that began: the front
+end writes the heads of the answers then, and what came meanwhile it would join into one event."""
 LOOK_S = 0.002
 """How long a core that gathers streams may sleep: within the front end nobody wakes it."""
 
@@ -92,7 +95,7 @@ class Steps:
         begun = self._begin(now) if self._waiting and self._all_are_here(now) else {}
         if not self._running or now < self._due:
             return None
-        self._due = max(self._due + self._period, now)
+        self._due = max(self._due + self._period, now) + HEAD_S * len(begun)
         word, made = self._step % SIZE, self._engine.EngineCoreOutput
         token = self._first_word + word
         outputs = [made(name, [token]) for name in self._running]
