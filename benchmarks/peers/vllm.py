@@ -9,39 +9,37 @@ has no Responses API.
 
 from __future__ import annotations
 
-import contextlib
-import http.client
 import json
 import os
 import shutil
-import signal
 import socket
-import subprocess
 import tempfile
-import time
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
+from contextlib import closing
+from http import HTTPStatus
+from http.client import HTTPConnection, HTTPException
 from pathlib import Path
 from typing import Literal
 
 import attrs
-
-from . import Api, Peer, Proto, Server
-from . import vllm_install as install
-from . import vllm_model as model
+from benchmarks.peers import Api, Peer, Proto, Server
+from benchmarks.peers import vllm_install as install
+from benchmarks.peers import vllm_model as model
+from benchmarks.serving.processes import Process
 
 ROOT = Path(__file__).parents[2]
-PROGRAMS = __name__.rpartition(".")[0]
 PATHS: Mapping[Api, str] = {
     "chat": "/v1/chat/completions",
     "completions": "/v1/completions",
     "responses": "/v1/responses",
 }
-PROMPT = "Tell a long story about a lighthouse."
+PROMPT = "Tell me a story."
 SERVED = "scripted"
-READY_S, END_S = 180, 15
+READY_S = 180.0
+WARM_TOKENS = 4
 SETTINGS = {
     "HF_HUB_OFFLINE": "1",
-    "OMP_NUM_THREADS": "1",
+    "PYTHONPATH": str(ROOT),
     "TOKENIZERS_PARALLELISM": "false",
     "VLLM_LOGGING_LEVEL": "WARNING",
     "VLLM_NO_USAGE_STATS": "1",
@@ -52,21 +50,17 @@ SETTINGS = {
 
 @attrs.define
 class Running:
-    """A ``Server``: the processes of one start, and the folder of their model, sockets and log."""
+    """A ``Server``: the processes of one start, and the folder of their model and sockets."""
 
     protocols: tuple[Proto, ...]
     apis: tuple[Api, ...]
     folder: Path
-    processes: list[subprocess.Popen[bytes]] = attrs.Factory(list)
+    processes: list[Process] = attrs.Factory(list)
     """The front end last."""
 
     @property
     def pid(self) -> int:
         return self.processes[-1].pid
-
-    @property
-    def log(self) -> Path:
-        return self.folder / "log"
 
     def request(self, api: Api, tokens: int) -> tuple[str, Mapping[str, str], bytes]:
         if api not in self.apis:
@@ -81,55 +75,18 @@ class Running:
         return PATHS[api], {}, json.dumps(body, separators=(",", ":")).encode()
 
     def stop(self) -> None:
-        if not self.folder.exists():
-            return
-        for process in self.processes:
-            _signal(process, signal.SIGTERM)
-        deadline = time.monotonic() + END_S
-        for process in self.processes:
-            with contextlib.suppress(subprocess.TimeoutExpired):
-                process.wait(max(0.0, deadline - time.monotonic()))
-            # Also where the head of the session has ended: what it started has not always.
-            _signal(process, signal.SIGKILL)
-            process.wait()
+        for process in reversed(self.processes):
+            process.stop()
         shutil.rmtree(self.folder, ignore_errors=True)
-
-    def run(self, cpu: int, command: Sequence[str], given: Sequence[int] = ()) -> None:
-        """Start a process, pinned, in a session of its own, with the descriptors it is given."""
-        environment = {**os.environ, **SETTINGS, "PYTHONPATH": str(ROOT)}
-        with self.log.open("ab") as log:
-            self.processes.append(
-                subprocess.Popen(
-                    ["taskset", "-c", str(cpu), *command],
-                    cwd=self.folder,
-                    env=environment,
-                    pass_fds=given,
-                    start_new_session=True,
-                    stdin=subprocess.DEVNULL,
-                    stdout=log,
-                    stderr=log,
-                )
-            )
-
-    def wait_until_ready(self, port: int) -> None:
-        """Raises ``RuntimeError`` when a process ends, or nothing is answered in three minutes."""
-        deadline = time.monotonic() + READY_S
-        while not _answers(port):
-            ended = [process for process in self.processes if process.poll() is not None]
-            if ended or time.monotonic() > deadline:
-                why = "ended" if ended else f"did not answer in {READY_S} s"
-                lines = self.log.read_text(errors="replace").split("\n")
-                said = next((line.strip() for line in reversed(lines) if line.strip()), "nothing")
-                raise RuntimeError(f"vLLM {why}; the last it said: {said}")
-            time.sleep(0.2)
 
 
 @attrs.frozen
 class Vllm:
-    """A ``Peer``."""
+    """A ``Peer``. Its core writes when each step left to the table in ``times``, where given."""
 
     front: Literal["python", "rust"]
     core: Literal["within", "zmq"]
+    times: Path | None = None
 
     def available(self) -> str | None:
         try:
@@ -138,8 +95,6 @@ class Vllm:
             return str(missing)
         if self.front == "rust" and not os.access(found.rust, os.X_OK):
             return f"{found.rust} is not a program that can be run"
-        if shutil.which("taskset") is None:
-            return "taskset, which pins processes, is not installed (util-linux)"
         return None
 
     def start(
@@ -149,6 +104,7 @@ class Vllm:
         if missing is not None:
             raise RuntimeError(missing)
         found = install.find()
+        python = [str(found.python), "-P", "-m"]
         running = Running(
             protocols=("h1",),
             apis=("chat", "completions") if self.front == "rust" else tuple(PATHS),
@@ -156,82 +112,81 @@ class Vllm:
         )
         try:
             job = self._job(running.folder, port, streams, step_us)
-            python = [str(found.python), "-P", "-m"]
             if self.core == "zmq":
-                engine = [*python, f"{PROGRAMS}.vllm_engine", json.dumps(job)]
-                running.run(engine_cpu, engine)
+                engine = [*python, "benchmarks.peers.vllm_engine", json.dumps(job)]
+                running.processes.append(Process(engine, engine_cpu, env=SETTINGS))
             if self.front == "rust":
-                self._start_rust(running, found.rust, server_cpu, job)
+                front = _start_rust(found.rust, server_cpu, job)
             else:
-                running.run(server_cpu, [*python, f"{PROGRAMS}.vllm_front", json.dumps(job)])
-            running.wait_until_ready(port)
+                command = [*python, "benchmarks.peers.vllm_front", json.dumps(job)]
+                front = Process(command, server_cpu, env=SETTINGS)
+            running.processes.append(front)
+            front.wait_for_answer(port, "/v1/models", READY_S)
+            for api in running.apis:
+                _warm(port, *running.request(api, WARM_TOKENS))
+        except (OSError, HTTPException) as refused:
+            running.stop()
+            raise RuntimeError(f"it cannot be started: {refused}") from refused
         except BaseException:
             running.stop()
             raise
         return running
 
     def _job(self, folder: Path, port: int, streams: int, step_us: int) -> dict[str, str | int]:
-        spoken = model.write(folder / "model")
+        """The fields of ``vllm_steps.Job``."""
+        apart = self.core == "zmq"
         return {
             "model": str(folder / "model"),
             "port": port,
             "streams": streams,
             "step_us": step_us,
-            "first_word": spoken.start,
-            "words": len(spoken),
-            "inputs": f"ipc://{folder}/inputs" if self.core == "zmq" else "",
-            "outputs": f"ipc://{folder}/outputs" if self.core == "zmq" else "",
+            "context": model.CONTEXT,
+            "first_word": model.write(folder / "model"),
+            "inputs": f"ipc://{folder}/inputs" if apart else "",
+            "outputs": f"ipc://{folder}/outputs" if apart else "",
+            "times": "" if self.times is None else str(self.times.absolute()),
         }
 
-    def _start_rust(
-        self, running: Running, program: Path, cpu: int, job: Mapping[str, str | int]
-    ) -> None:
-        """It takes its three sockets, already listening, from whoever starts it."""
-        options = {
-            "model_tag": job["model"],
-            "served_model_name": [SERVED],
-            "max_model_len": model.CONTEXT,
-            "engine_ready_timeout_secs": READY_S,
-        }
-        with (
-            socket.socket() as web,
-            socket.socket(socket.AF_UNIX) as inputs,
-            socket.socket(socket.AF_UNIX) as outputs,
-        ):
-            web.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
-            web.bind(("127.0.0.1", int(job["port"])))
-            inputs.bind(str(job["inputs"]).removeprefix("ipc://"))
-            outputs.bind(str(job["outputs"]).removeprefix("ipc://"))
-            for listener in (web, inputs, outputs):
-                listener.listen(2048)
-            command = {
-                "--listen-fd": str(web.fileno()),
-                "--input-listener-fd": str(inputs.fileno()),
-                "--output-listener-fd": str(outputs.fileno()),
-                "--args-json": json.dumps(options),
-            }
-            words = [word for option in command.items() for word in option]
-            given = [web.fileno(), inputs.fileno(), outputs.fileno()]
-            running.run(cpu, [str(program), "frontend", *words], given)
+
+def _start_rust(program: Path, cpu: int, job: Mapping[str, str | int]) -> Process:
+    """It takes its three sockets, already listening, from whoever starts it."""
+    options = {
+        "model_tag": job["model"],
+        "served_model_name": [SERVED],
+        "max_model_len": job["context"],
+        "engine_ready_timeout_secs": int(READY_S),
+    }
+    web = socket.socket()
+    inputs, outputs = socket.socket(socket.AF_UNIX), socket.socket(socket.AF_UNIX)
+    with web, inputs, outputs:
+        web.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+        web.bind(("127.0.0.1", int(job["port"])))
+        inputs.bind(str(job["inputs"]).removeprefix("ipc://"))
+        outputs.bind(str(job["outputs"]).removeprefix("ipc://"))
+        for listener in (web, inputs, outputs):
+            listener.listen(2048)
+        command = [
+            str(program), "frontend", "--listen-fd", str(web.fileno()),
+            "--input-listener-fd", str(inputs.fileno()),
+            "--output-listener-fd", str(outputs.fileno()),
+            "--args-json", json.dumps(options),
+        ]  # fmt: skip
+        given = [web.fileno(), inputs.fileno(), outputs.fileno()]
+        return Process(command, cpu, pass_fds=given, env=SETTINGS)
 
 
-def _answers(port: int) -> bool:
-    connection = http.client.HTTPConnection("127.0.0.1", port, timeout=2)
-    try:
-        connection.request("GET", "/v1/models")
-        return connection.getresponse().status == 200
-    except (OSError, http.client.HTTPException):
-        return False
-    finally:
-        connection.close()
+def _warm(port: int, path: str, headers: Mapping[str, str], body: bytes) -> None:
+    """The first request of each kind takes a tenth of a second, in which tokens are joined.
 
-
-def _signal(process: subprocess.Popen[bytes], number: signal.Signals) -> None:
-    """To its whole session."""
-    try:
-        os.killpg(process.pid, number)
-    except ProcessLookupError:
-        return
+    Raises ``OSError`` if it is not answered with a stream.
+    """
+    connection = HTTPConnection("127.0.0.1", port, timeout=READY_S)
+    with closing(connection):
+        connection.request("POST", path, body, {**headers, "content-type": "application/json"})
+        answer = connection.getresponse()
+        read = answer.read()
+        if answer.status != HTTPStatus.OK or not read.startswith((b"data:", b"event:")):
+            raise OSError(f"POST {path}: {answer.status} {read[:200].decode(errors='replace')}")
 
 
 PEERS: Mapping[str, Peer] = {

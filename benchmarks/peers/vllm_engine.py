@@ -9,8 +9,7 @@ import time
 from importlib import import_module
 from typing import Any
 
-from .vllm_model import CONTEXT
-from .vllm_steps import Job, Pace, Steps
+from .vllm_steps import Job, Steps
 
 IDENTITY = (0).to_bytes(2, "little")
 """A core's address on the front end's router: its rank."""
@@ -28,7 +27,7 @@ class Core:
         self._encoder = serial.MsgpackEncoder()
         self._requests = serial.MsgpackDecoder(self._engine.EngineCoreRequest)
         self._others = serial.MsgpackDecoder()
-        self._steps, self._pace = Steps(job), Pace(job.step_us)
+        self._steps = Steps(job)
         context = zmq.Context()
         self._inputs = context.socket(zmq.DEALER)
         self._inputs.setsockopt(zmq.IDENTITY, IDENTITY)
@@ -41,15 +40,15 @@ class Core:
     def run(self) -> None:
         """Step at the pace, and take in what arrives meanwhile, until the process is ended."""
         while True:
-            if not self._steps:
-                self._inputs.poll()
-            while self._inputs.poll(int(self._pace.wait() * 1000)):
+            wait = self._steps.wait()
+            while self._inputs.poll(None if wait is None else int(wait * 1000)):
                 self._take(*self._inputs.recv_multipart())
+                wait = self._steps.wait()
             # What is left is less than the millisecond that poll counts in.
-            time.sleep(self._pace.wait())
-            if self._steps:
-                self._pace.step()
-                self._send(self._steps.step())
+            time.sleep(self._steps.wait() or 0)
+            outputs = self._steps.step()
+            if outputs is not None:
+                self._send(outputs)
 
     def _take(self, kind: bytes, *body: bytes) -> None:
         if kind == self._kinds.ADD.value:
@@ -68,8 +67,8 @@ class Core:
 
     def _ready(self, job: Job) -> Any:
         return self._engine.EngineCoreReadyResponse(
-            max_model_len=CONTEXT,
-            num_gpu_blocks=CONTEXT,
+            max_model_len=job.context,
+            num_gpu_blocks=job.context,
             block_size=16,
             dp_stats_address=None,
             dtype="float32",
@@ -81,7 +80,7 @@ class Core:
             decode_context_parallel_size=1,
             data_parallel_rank=0,
             max_num_seqs=job.streams,
-            max_num_batched_tokens=CONTEXT,
+            max_num_batched_tokens=job.context,
             instance_id="scripted",
             supports_lora=False,
             max_loras=0,

@@ -12,8 +12,7 @@ from collections.abc import Iterable
 from importlib import import_module
 from typing import Any
 
-from .vllm_model import CONTEXT
-from .vllm_steps import Job, Pace, Steps
+from .vllm_steps import Job, Steps
 
 SERVED = "scripted"
 
@@ -31,7 +30,7 @@ class CoreWithin:
         self.resources = Alive()
         self.processor: Any = None
         """vLLM's output processor, set before the first request."""
-        self._steps, self._pace = Steps(job), Pace(job.step_us)
+        self._steps = Steps(job)
         self._asked = asyncio.Event()
 
     async def get_supported_tasks_async(self) -> tuple[str, ...]:
@@ -49,18 +48,20 @@ class CoreWithin:
 
     async def get_output_async(self) -> Any:
         while True:
-            if not self._steps:
+            wait = self._steps.wait()
+            if wait is None:
                 self._asked.clear()
                 await self._asked.wait()
-            await asyncio.sleep(self._pace.wait())
+                continue
+            await asyncio.sleep(wait)
             tries = 0
             while self._untaken():
                 # A writer that waits for its client must not be charged for our asking.
                 await asyncio.sleep(0 if tries < 50 else 0.001)
                 tries += 1
-            if self._steps:
-                self._pace.step()
-                return self._steps.step()
+            outputs = self._steps.step()
+            if outputs is not None:
+                return outputs
 
     def get_kv_event_sources(self) -> dict[int, Any]:
         return {}
@@ -95,7 +96,7 @@ async def serve(job: Job) -> None:
     options = {
         "--model": job.model,
         "--served-model-name": SERVED,
-        "--max-model-len": str(CONTEXT),
+        "--max-model-len": str(job.context),
         "--max-num-seqs": str(job.streams),
         "--host": "127.0.0.1",
         "--port": str(job.port),

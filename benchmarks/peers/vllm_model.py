@@ -1,20 +1,18 @@
-"""A model folder that vLLM's front ends accept and that holds no weights: what is spoken is known.
+"""A model folder that vLLM's front ends accept, without weights, that speaks our engine's words.
 
 The tokenizer is a byte-level BPE like those of real models, so that detokenizing costs what it
-costs there. Beside its bytes it has four thousand words of one token each, all of six bytes.
+costs there. Beside the bytes it has a token for each word of ``benchmarks.serving.words``.
 """
 
 from __future__ import annotations
 
-import itertools
 import json
 from pathlib import Path
 
+from benchmarks.serving.words import vocabulary
 from tokenizers import AddedToken, Tokenizer, decoders, models, pre_tokenizers
 
-BYTES_PER_TOKEN = 6
-CONTEXT = 8192
-WORDS = 4096
+CONTEXT = 2**17
 MARKS = ("<|endoftext|>", "<|im_start|>", "<|im_end|>")
 TURNS = (
     "{% for message in messages %}<|im_start|>{{ message['role'] }}\n{{ message['content'] }}"
@@ -24,31 +22,24 @@ SPACE = "Ġ"
 """How a byte-level vocabulary writes the byte of a space."""
 
 
-def words() -> list[str]:
-    """Words such as `` bakel``, as the vocabulary writes them."""
-    consonants, vowels = "bdfgklmnprst", "aeiou"
-    letters = itertools.product(consonants, vowels, consonants, vowels, consonants)
-    return [SPACE + "".join(word) for word in itertools.islice(letters, 0, None, 10)][:WORDS]
-
-
-def tokenizer() -> tuple[Tokenizer, range]:
-    """(the tokenizer, the ids of its words)."""
-    spoken = words()
-    heads = dict.fromkeys(word[:end] for end in range(2, 6) for word in spoken)
+def tokenizer() -> tuple[Tokenizer, int]:
+    """(the tokenizer, the id of word 0; those of the others follow it in order)."""
+    words = [word.decode().replace(" ", SPACE) for word in vocabulary()]
+    heads = dict.fromkeys(word[:end] for end in range(2, len(words[0])) for word in words)
     alphabet = sorted(pre_tokenizers.ByteLevel.alphabet())
-    vocabulary = {piece: at for at, piece in enumerate((*MARKS, *alphabet, *heads, *spoken))}
-    merges = [(piece[:-1], piece[-1]) for piece in (*heads, *spoken)]
-    made = Tokenizer(models.BPE(vocab=vocabulary, merges=merges))
+    pieces = {piece: at for at, piece in enumerate((*MARKS, *alphabet, *heads, *words))}
+    merges = [(piece[:-1], piece[-1]) for piece in (*heads, *words)]
+    made = Tokenizer(models.BPE(vocab=pieces, merges=merges))
     made.pre_tokenizer = pre_tokenizers.ByteLevel(add_prefix_space=False)
     made.decoder = decoders.ByteLevel()
     made.add_special_tokens([AddedToken(mark, special=True) for mark in MARKS])
-    return made, range(len(vocabulary) - len(spoken), len(vocabulary))
+    return made, pieces[words[0]]
 
 
-def write(folder: Path) -> range:
-    """Fill ``folder``; returns the ids of the words."""
-    made, spoken = tokenizer()
-    folder.mkdir(parents=True, exist_ok=True)
+def write(folder: Path) -> int:
+    """Fill ``folder``, a new one; returns the id of word 0."""
+    made, first = tokenizer()
+    folder.mkdir()
     made.save(str(folder / "tokenizer.json"))
     files = {
         "config.json": {
@@ -75,4 +66,4 @@ def write(folder: Path) -> range:
     }
     for name, content in files.items():
         (folder / name).write_text(json.dumps(content), encoding="utf-8")
-    return spoken
+    return first

@@ -1,21 +1,32 @@
-"""What a core of vLLM reports a step, without a model: one token for each request that runs.
+"""What a core of vLLM reports a step, without a model, played as our scripted engine plays.
 
-Runs under the interpreter that has vLLM, as do the two programs that use it. vLLM's modules are
-taken by name, since no type of theirs is known where this project is checked.
+A token a step for each stream, the number of the step as a word; streams that come together begin
+together; a step that is late is not made up for. Runs under the interpreter that has vLLM, whose
+modules are taken by name, since their types are not known where this project is checked.
 """
 
 from __future__ import annotations
 
-import itertools
 import json
 import sys
 import time
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from importlib import import_module
+from itertools import islice
+from pathlib import Path
 from typing import Any
 
-PROGRAM_ARGUMENT = 1
+from benchmarks.serving.step_times import StepTimes
+from benchmarks.serving.words import SIZE
+
+PATIENCE_S = 0.25
+"""How long those that wait go on waiting for others, after the latest has come."""
+HEAD_S = 0.002
+"""How long the step after the first of a stream is put off, for each stream that began: the front
+end writes the heads of the answers then, and what came meanwhile it would join into one event."""
+LOOK_S = 0.002
+"""How long a core that gathers streams may sleep: within the front end nobody wakes it."""
 
 
 @dataclass(frozen=True)
@@ -26,88 +37,107 @@ class Job:
     port: int
     streams: int
     step_us: int
+    context: int
     first_word: int
-    words: int
+    """The id of word 0."""
     inputs: str
     """Address of the front end's socket for requests; empty where the core is within it."""
     outputs: str
+    times: str
+    """File of the table of times; empty if nobody asks for them."""
 
     @classmethod
     def of_argument(cls) -> Job:
-        fields: Mapping[str, Any] = json.loads(sys.argv[PROGRAM_ARGUMENT])
+        """The job of this program."""
+        fields: Mapping[str, Any] = json.loads(sys.argv[1])
         return cls(**fields)
 
 
 class Steps:
-    """The requests of a core. At most ``streams`` of them run, in order of arrival."""
+    """The requests of a core and the clock of its steps; at most ``streams`` run at a time."""
 
     def __init__(self, job: Job) -> None:
-        self._job = job
         self._engine = import_module("vllm.v1.engine")
         self._stats = import_module("vllm.v1.metrics.stats")
-        self._left: dict[str, int] = {}
-        self._prompts: dict[str, int] = {}
-        """Tokens of the prompts of those that have not run yet."""
-        self._said = 0
-
-    def __bool__(self) -> bool:
-        return bool(self._left)
+        self._first_word = job.first_word
+        self._together = job.streams
+        self._period = job.step_us / 1e6
+        self._times = StepTimes(Path(job.times)) if job.times else None
+        self._waiting: dict[str, Any] = {}
+        """id → request, of those that have not begun."""
+        self._running: dict[str, int] = {}
+        """id → tokens left."""
+        self._step = 0
+        self._due = self._came = 0.0
 
     def add(self, request: Any) -> None:
-        self._left[request.request_id] = request.sampling_params.max_tokens
-        self._prompts[request.request_id] = len(request.prompt_token_ids)
+        """Take an ``EngineCoreRequest``."""
+        self._waiting[request.request_id] = request
+        self._came = time.monotonic()
 
     def abort(self, ids: Iterable[str]) -> None:
+        """Drop requests; those that are not known are ignored."""
         for name in ids:
-            self._left.pop(name, None)
-            self._prompts.pop(name, None)
+            self._waiting.pop(name, None)
+            self._running.pop(name, None)
 
-    def step(self) -> Any:
-        """One ``EngineCoreOutputs``."""
-        made = self._engine.EngineCoreOutput
-        job, left, ended, outputs = self._job, self._left, set(), []
-        for name in list(itertools.islice(left, job.streams)):
-            self._said += 1
-            output = made(name, [job.first_word + self._said % job.words])
-            if name in self._prompts:
-                self._begin(output, self._prompts.pop(name))
-            left[name] -= 1
-            if left[name] <= 0:
+    def wait(self) -> float | None:
+        """Seconds until ``step`` is worth a call; None while there is no request."""
+        now = time.monotonic()
+        moments = [self._due] if self._running else []
+        if self._waiting and len(self._running) < self._together:
+            moments.append(now if self._all_are_here(now) else now + LOOK_S)
+        return max(0.0, min(moments) - now) if moments else None
+
+    def step(self) -> Any | None:
+        """The ``EngineCoreOutputs`` of a step; None if none is due."""
+        now = time.monotonic()
+        begun = self._begin(now) if self._waiting and self._all_are_here(now) else {}
+        if not self._running or now < self._due:
+            return None
+        self._due = max(self._due + self._period, now) + HEAD_S * len(begun)
+        word, made = self._step % SIZE, self._engine.EngineCoreOutput
+        token = self._first_word + word
+        outputs = [made(name, [token]) for name in self._running]
+        ended = set()
+        for output in outputs:
+            name = output.request_id
+            self._running[name] -= 1
+            if name in begun:
+                self._report_prompt(output, begun[name], now)
+            if self._running[name] <= 0:
                 output.finish_reason = self._engine.FinishReason.LENGTH
                 ended.add(name)
-                del left[name]
-            outputs.append(output)
+                del self._running[name]
+        self._step += 1
+        if self._times is not None:
+            self._times[word] = time.monotonic_ns()
         return self._engine.EngineCoreOutputs(
             outputs=outputs,
             scheduler_stats=self._stats.SchedulerStats(num_running_reqs=len(outputs)),
             finished_requests=ended or None,
         )
 
-    def _begin(self, output: Any, prompt: int) -> None:
+    def _all_are_here(self, now: float) -> bool:
+        there = len(self._waiting) + len(self._running)
+        return there >= self._together or now >= self._came + PATIENCE_S
+
+    def _begin(self, now: float) -> dict[str, Any]:
+        """Those that begin in the step that comes next, by id."""
+        room = self._together - len(self._running)
+        begun = dict(islice(self._waiting.items(), room))
+        for name, request in begun.items():
+            del self._waiting[name]
+            self._running[name] = request.sampling_params.max_tokens
+        if begun:
+            self._due = max(self._due, now)
+        return begun
+
+    def _report_prompt(self, output: Any, request: Any, now: float) -> None:
         """The front end's statistics ask when a request was queued and what its prompt was."""
-        event, kinds, now = (
-            self._engine.EngineCoreEvent,
-            self._engine.EngineCoreEventType,
-            time.monotonic(),
-        )
+        event, kinds = self._engine.EngineCoreEvent, self._engine.EngineCoreEventType
+        prompt = len(request.prompt_token_ids)
         output.events = [event(kinds.QUEUED, now), event(kinds.SCHEDULED, now)]
         output.prefill_stats = self._stats.PrefillStats(
             num_prompt_tokens=prompt, num_computed_tokens=prompt
         )
-
-
-class Pace:
-    """When the next step is due. A core that is late is slower; it does not catch up in a burst."""
-
-    def __init__(self, step_us: int) -> None:
-        self._period = step_us / 1e6
-        self._due = 0.0
-
-    def wait(self) -> float:
-        """Seconds until the next step; 0 when it is due."""
-        return max(0.0, self._due - time.monotonic())
-
-    def step(self) -> None:
-        now = time.monotonic()
-        behind = now - self._due > self._period
-        self._due = (now if behind else self._due) + self._period

@@ -12,6 +12,7 @@ import anyio
 from quart import Quart
 
 from antiphon.api import (
+    admission,
     authentication,
     chat,
     completions,
@@ -30,8 +31,10 @@ from antiphon.api.identity import uuid7_hex
 from antiphon.api.service import Service
 from antiphon.config import DEFAULTS, Config
 from antiphon.engines.port import EnginePort
+from antiphon.runs.admission import Admission
 from antiphon.runs.catalogue import Catalogue, ServedModel
 from antiphon.runs.fanout import Fanout
+from antiphon.runs.run import Run
 from antiphon.transport.quart_host import AntiphonHTTPConnection
 
 
@@ -48,12 +51,20 @@ def make_service(
     has brought, where the host can do that.
     """
     counted = counted or Metrics()
+    models = list(models)
+    places = _places(models, config.max_waiting)
+
+    def ended(run: Run) -> None:
+        counted.ended(run)
+        places.ended(len(run.choices), time.monotonic_ns())
+
     fanout = Fanout(
         engine,
         wall_s=time.time,
         monotonic_ns=time.monotonic_ns,
         timeout_s=config.request_timeout,
-        observe=counted.ended,
+        observe=ended,
+        admission=places,
         flush=flush,
     )
     counted.watch(lambda: fanout.load)
@@ -75,10 +86,18 @@ def make_service(
     )
 
 
+def _places(models: Sequence[ServedModel], max_waiting: int) -> Admission:
+    """As many sequences as the engine runs together, and ``max_waiting`` more; 0 is no limit."""
+    if not max_waiting:
+        return Admission()
+    return Admission(max(model.info.max_running for model in models) + max_waiting)
+
+
 def make_app(service: Service) -> Quart:
     """The ASGI application; ``running`` must be entered around its life."""
     app = _bare_app(service.new_tail, service.api_keys, service.metrics)
     app.config["MAX_CONTENT_LENGTH"] = service.max_body
+    admission.install(app, service)
     rate_limit.install(app, service)
     app.register_blueprint(health.blueprint(partial(health.condition_of, service)))
     for routes in (models, completions, chat, responses, tokenize):

@@ -5,7 +5,8 @@
     AntiphonError                     500 server_error          internal_error
     ├── InvalidRequest                400 invalid_request_error (code and param per case)
     │   ├── MethodNotAllowed          405                       method_not_allowed
-    │   └── HeadersTooLarge           431                       headers_too_large
+    │   ├── HeadersTooLarge           431                       headers_too_large
+    │   └── VersionNotSupported       505                       http_version_not_supported
     ├── NotFound                      404 invalid_request_error (unknown_url, model_not_found, …)
     ├── Unauthorized                  401 authentication_error  invalid_api_key
     ├── PayloadTooLarge               413 invalid_request_error request_too_large
@@ -15,7 +16,8 @@
     ├── AnswerFailed                  500 server_error          internal_error
     │   └── ReaderTooSlow             500
     ├── EngineFailed                  500 server_error          server_error
-    ├── Unavailable                   503 server_error          (overloaded, engine_unavailable)
+    ├── Unavailable                   503 server_error          engine_unavailable
+    │   ├── Overloaded                503                       overloaded
     │   └── ShuttingDown              503                       shutting_down
     └── DeadlinePassed                504 server_error          timeout
 
@@ -100,6 +102,13 @@ class HeadersTooLarge(InvalidRequest):
 
     status = 431
     default_code = "headers_too_large"
+
+
+class VersionNotSupported(InvalidRequest):
+    """A version of HTTP that the server was told not to speak (RFC 9110, section 15.6.6)."""
+
+    status = 505
+    default_code = "http_version_not_supported"
 
 
 class NotFound(AntiphonError):
@@ -206,11 +215,27 @@ class Unavailable(AntiphonError):
     """The server cannot take the request now; a retry is safe."""
 
     status = 503
-    default_code = "overloaded"
+    default_code = "engine_unavailable"
 
     @property
     def headers(self) -> Mapping[str, str]:
         return retry_after(1.0)
+
+
+class Overloaded(Unavailable):
+    """As many wait as may; there will be room in about ``wait_s`` seconds."""
+
+    default_code = "overloaded"
+
+    def __init__(
+        self, message: str = "The server is at its capacity. Try again later.", *, wait_s: float = 1
+    ) -> None:
+        super().__init__(message)
+        self.wait_s = wait_s
+
+    @property
+    def headers(self) -> Mapping[str, str]:
+        return retry_after(self.wait_s)
 
 
 class ShuttingDown(Unavailable):

@@ -6,6 +6,7 @@ wait for a load any longer leaves it behind.
 
 from __future__ import annotations
 
+import sys
 import time
 from collections.abc import Mapping
 from functools import partial
@@ -51,6 +52,7 @@ async def load_torch(config: Config) -> Loaded:
         dtype=config.dtype,
         threads=config.threads,
         max_running=config.max_running,
+        max_waiting=_queue(config),
     )
     prompter = await _in_thread(TextPrompter.load, files)
     info = await engine.start()
@@ -69,11 +71,16 @@ async def load_replay(config: Config) -> Loaded:
         pace = Pace.parse(config.pace)
     except ValueError as error:
         raise StartupError(f"--pace: {error}") from None
-    engine = ReplayEngine(recordings, pace=pace)
+    engine = ReplayEngine(recordings, pace=pace, max_waiting=_queue(config))
     info = await engine.start()
     models = recorded_models(recordings, info, int(time.time()))
     example = next((model for model in models if recordings[model.id].answers), models[0])
     return engine, models, example
+
+
+def _queue(config: Config) -> int:
+    """Calls that may wait in the engine: never fewer than sequences are let in by the server."""
+    return config.max_waiting or sys.maxsize
 
 
 def recorded_models(

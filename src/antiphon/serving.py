@@ -46,7 +46,7 @@ async def serve_forever(config: Config, say: Callable[[str], None]) -> bool:
                 opening.door,
                 [listener],
                 ending,
-                config=HostConfig(new_tail, flush=opening.flush),
+                config=HostConfig(new_tail, counted=opening.metrics.transport, flush=opening.flush),
                 grace_s=config.grace,
                 drain=lambda: opening.door.drain(),
             )
@@ -65,9 +65,9 @@ class Opening:
     def __init__(self, config: Config, ending: Ending) -> None:
         self._config = config
         self._ending = ending
-        self._metrics = Metrics()
+        self.metrics = Metrics()
         self.flush = StepFlush()
-        self.door = Door(make_starting_app(config, self._metrics))
+        self.door = Door(make_starting_app(config, self.metrics))
         self.loaded = False
         self.failure: Exception | None = None
         """What ended the server, where it was no signal."""
@@ -86,7 +86,7 @@ class Opening:
     async def _load_and_run(self, listener: Listener, say: Callable[[str], None]) -> None:
         engine, models, example = await load(self._config)
         self.loaded = True
-        service = make_service(engine, models, self._config, self._metrics, flush=self.flush.run)
+        service = make_service(engine, models, self._config, self.metrics, flush=self.flush.run)
         async with running(service):
             self.door.drain = partial(service.fanout.drain, self._config.grace)
             self.door.app = make_app(service)

@@ -11,7 +11,7 @@ import operator
 from typing import TYPE_CHECKING, NamedTuple, TypeAlias
 
 from responsory import events as ev
-from responsory.cuts import Cuts, cuts
+from responsory.cuts import Cuts, CutsSoFar
 from responsory.errors import FIRST_ROW, LogError
 from responsory.rows import named
 from responsory.values import Tokens
@@ -26,15 +26,15 @@ Done: TypeAlias = ev.TextDone | ev.RefusalDone | ev.ReasoningDone | ev.InputDone
 _seq = operator.attrgetter("seq")
 
 
-def without_deltas(events: Iterable[ev.Event]) -> Iterator[ev.Event]:
-    """What compaction leaves: a text tells its cuts where they say more than it does."""
-    deltas: list[ev.TextDelta] = []
+def without_deltas(events: Iterable[ev.Event], cuts: CutsSoFar | None = None) -> Iterator[ev.Event]:
+    """What compaction leaves: a text tells its cuts where they say more than it does. ``cuts``:
+    those of the part that is open before these events."""
+    cuts = CutsSoFar() if cuts is None else cuts
     for event in events:
         if isinstance(event, ev.TextDelta):
-            deltas.append(event)
-        elif isinstance(event, ev.TextDone) and deltas:
-            yield _with_cuts(event, cuts(event, deltas))
-            deltas = []
+            cuts.add(event)
+        elif isinstance(event, ev.TextDone):
+            yield _with_cuts(event, cuts.take(event))
         elif type(event) not in ev.DELTAS:
             yield event
 

@@ -7,28 +7,53 @@ a marker took a part), it says where they stand, and is kept when deltas are dro
 
 from __future__ import annotations
 
+from array import array
 from typing import TYPE_CHECKING, TypeAlias
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable
-
     from responsory.events import TextDelta, TextDone
 
 Cuts: TypeAlias = tuple[tuple[int, int], ...]
 """(characters, entries) of each delta, in order; deltas without entries in a row are one."""
 
 
-def cuts(done: TextDone, deltas: Iterable[TextDelta]) -> Cuts:
-    """Of a part that ended with ``done``. Empty where its entries spell it, or came all at once."""
-    if not done.logprobs:
-        return ()
-    spelled = b"".join([entry.data for entry in done.logprobs])
-    if spelled.startswith(done.text.encode()):
-        return ()
-    found: list[tuple[int, int]] = []
-    for delta in deltas:
-        length, count = len(delta.text), len(delta.logprobs)
-        if found and not count and not found[-1][1]:
-            length += found.pop()[0]
-        found.append((length, count))
-    return tuple(found) if len(found) > 1 else ()
+class CutsSoFar:
+    """The cuts of the open part: all that compaction has to know of the deltas that it drops."""
+
+    __slots__ = ("_bare", "_found", "_length")
+
+    def __init__(self) -> None:
+        self._bare = False
+        """The last deltas had no entries; ``_length``: of their text, in characters."""
+        self._length = 0
+        self._found = array("Q")
+        """The cuts before those: characters, entries, characters, entries, and so on."""
+
+    def add(self, delta: TextDelta) -> None:
+        """The next delta of the part."""
+        if delta.logprobs:
+            self._settle()
+            self._found.extend((len(delta.text), len(delta.logprobs)))
+        else:
+            self._bare = True
+            self._length += len(delta.text)
+
+    def take(self, done: TextDone) -> Cuts:
+        """Those of the part, which ends with ``done``: empty where its entries spell it, or came
+        all at once. Where no delta came, they are what it says itself."""
+        self._settle()
+        found, self._found = self._found, array("Q")
+        if not found:
+            return done.cuts
+        if len(found) == 2 or not done.logprobs:
+            return ()
+        spelled = b"".join([entry.data for entry in done.logprobs])
+        if spelled.startswith(done.text.encode()):
+            return ()
+        return tuple(zip(found[::2], found[1::2], strict=True))
+
+    def _settle(self) -> None:
+        """The next delta has entries, or there is none."""
+        if self._bare:
+            self._found.extend((self._length, 0))
+            self._bare, self._length = False, 0

@@ -6,6 +6,7 @@ keeps it to itself.
 
 from __future__ import annotations
 
+from io import StringIO
 from typing import TYPE_CHECKING
 
 from responsory.states import State
@@ -17,8 +18,9 @@ if TYPE_CHECKING:
 class ExtendedState:
     """``seq``: number of the next event. ``item``: output index of the item opened last, ``part``:
     content index of the part opened last in it; each -1 before the first. ``phase``: of the open
-    message. ``text``, ``logprobs`` and token ``ids``: what the open part or call has got so far.
-    ``id``: the tail of the public ids. ``call_ids``: those that the family itself gave to calls."""
+    message. ``text``, ``logprobs`` and token ``ids``: what the open part or call has got so far
+    (text in a buffer, which costs its length and not a string for each token). ``id``: the tail of
+    the public ids. ``call_ids``: those that the family itself gave to calls."""
 
     __slots__ = (
         "call_ids",
@@ -39,7 +41,7 @@ class ExtendedState:
         self.item = -1
         self.part = -1
         self.phase: Phase | None = None
-        self.text: list[str] = []
+        self.text = StringIO()
         self.logprobs: list[Logprob] = []
         self.ids: list[int] = []
         self.id = ""
@@ -50,13 +52,13 @@ class ExtendedState:
         other = ExtendedState()
         other.state, other.seq, other.phase = self.state, self.seq, self.phase
         other.item, other.part = self.item, self.part
-        other.text, other.logprobs = self.text.copy(), self.logprobs.copy()
-        other.ids = self.ids.copy()
+        other.text.write(self.text.getvalue())
+        other.logprobs, other.ids = self.logprobs.copy(), self.ids.copy()
         other.id, other.call_ids = self.id, self.call_ids.copy()
         return other
 
     def view(self) -> tuple[object, ...]:
         """All of it, as one value to compare."""
         place = (self.id, self.state, self.seq, self.item, self.part, self.phase)
-        sums = ("".join(self.text), tuple(self.logprobs), tuple(self.ids))
+        sums = (self.text.getvalue(), tuple(self.logprobs), tuple(self.ids))
         return (*place, *sums, frozenset(self.call_ids))

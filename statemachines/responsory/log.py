@@ -12,6 +12,7 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from typing import TYPE_CHECKING, TypeVar, overload
 
 from responsory.compaction import dropped, without_deltas
+from responsory.cuts import CutsSoFar
 from responsory.errors import FIRST_ROW, LogError
 from responsory.events import ENDINGS, Event, TextDelta
 from responsory.header import from_header, to_header, version_of
@@ -24,17 +25,26 @@ if TYPE_CHECKING:
 
 T = TypeVar("T")
 
+NOT_ENDED = "a compacted log that has not ended"
+
 
 class EventLog(Sequence[Event]):
-    """A sequence of events; ``log[i].seq == i`` unless ``log.compacted``."""
+    """A sequence of events; ``log[i].seq == i`` unless ``log.compacted``.
 
-    __slots__ = ("_compacted", "_due", "_events")
+    ``compacted``: written without deltas. They are counted as they come, and dropped, so a long
+    text costs the log nothing. Once it has ended, the log equals what ``compact`` would have left.
+    Before, the text of the open part is not in it: the log is no ground for a body, a replay or a
+    stored form, and ``rows`` refuses it.
+    """
 
-    def __init__(self, events: Iterable[Event] = ()) -> None:
+    __slots__ = ("_cuts", "_due", "_events")
+
+    def __init__(self, events: Iterable[Event] = (), *, compacted: bool = False) -> None:
         self._events: list[Event] = []
         self._due: int | None = 0
         """The number of the next event; None after the terminal event."""
-        self._compacted = False
+        self._cuts = CutsSoFar() if compacted else None
+        """Of the open part, where deltas are dropped."""
         self.extend([*events])
 
     def extend(self, events: Sequence[Event]) -> None:
@@ -49,7 +59,13 @@ class EventLog(Sequence[Event]):
         seq = event.seq
         if seq != self._due:
             raise self._refusal(event, self._due)
-        self._events.append(event)
+        cuts = self._cuts
+        if cuts is None:
+            self._events.append(event)
+        elif type(event) is TextDelta:
+            cuts.add(event)
+        else:
+            self._events += without_deltas([event], cuts)
         # Nearly every event is a TextDelta, which is told without a look-up.
         ends = type(event) is not TextDelta and type(event) in ENDINGS
         self._due = None if ends else seq + 1
@@ -62,7 +78,8 @@ class EventLog(Sequence[Event]):
             if event.seq != due:
                 raise self._refusal(event, due)
             due = None if type(event) in ENDINGS else event.seq + 1
-        self._events += events
+        cuts = self._cuts
+        self._events += events if cuts is None else without_deltas(events, cuts)
         self._due = due
 
     @staticmethod
@@ -72,14 +89,19 @@ class EventLog(Sequence[Event]):
         return LogError(f"{named(event)} where {due} is due")
 
     @property
+    def seq(self) -> int:
+        """The number of the next event; once the log has ended, the one that it would have."""
+        return self._events[-1].seq + 1 if self._due is None else self._due
+
+    @property
     def terminal(self) -> bool:
         """The log has ended: nothing can follow."""
         return self._due is None
 
     @property
     def compacted(self) -> bool:
-        """The deltas were dropped."""
-        return self._compacted
+        """The deltas were dropped, or are as they come."""
+        return self._cuts is not None
 
     def __len__(self) -> int:
         return len(self._events)
@@ -97,7 +119,7 @@ class EventLog(Sequence[Event]):
     def __eq__(self, other: object) -> bool:
         if not isinstance(other, EventLog):
             return NotImplemented
-        return self._events == other._events and self._compacted == other._compacted
+        return self._events == other._events and self.compacted == other.compacted
 
     __hash__ = None  # type: ignore[assignment]  # a log grows
 
@@ -109,16 +131,17 @@ class EventLog(Sequence[Event]):
         open part is in its deltas alone."""
         if not self.terminal:
             raise LogError("a log that has not ended cannot be compacted")
-        compacted = EventLog()
-        compacted._compacted = True
+        compacted = EventLog(compacted=True)
         compacted._events = [*without_deltas(self._events)]
         compacted._due = None
         return compacted
 
     def rows(self) -> Iterator[JSON]:
         """The header, then one row per event; each is one JSON value. Raises LogError for a value
-        that could not be read again."""
-        yield to_header(compacted=self._compacted, version=version_of(self._events))
+        that could not be read again, and for a compacted log that has not ended."""
+        if self.compacted and not self.terminal:
+            raise LogError(NOT_ENDED)
+        yield to_header(compacted=self.compacted, version=version_of(self._events))
         for row, event in enumerate(self._events, FIRST_ROW):
             try:
                 yield to_row(event)
@@ -152,19 +175,20 @@ class EventLog(Sequence[Event]):
     def _read(
         cls, source: Iterable[T], parse: Callable[[T], JSON], upcasts: UpcastChain
     ) -> EventLog:
-        log, row, rest = cls(), 1, iter(source)
+        row, rest = 1, iter(source)
         try:
             header = [parse(first) for first in itertools.islice(rest, 1)]
             if not header:
                 raise LogError("no header of a log")
-            version, log._compacted = from_header(header[0], upcasts.versions)
+            version, compacted = from_header(header[0], upcasts.versions)
+            log = cls(compacted=compacted)
             upcast = upcasts.since(version)
             for value in rest:
                 row += 1
                 log._take(from_row(upcast(parse(value))))
-            if log._compacted and not log.terminal:
+            if compacted and not log.terminal:
                 row += 1
-                raise LogError("a compacted log that has not ended")
+                raise LogError(NOT_ENDED)
         except LogError as error:
             error.row = row
             raise
@@ -175,7 +199,7 @@ class EventLog(Sequence[Event]):
 
     def _take(self, event: Event) -> None:
         """Append an event that was read."""
-        if self._compacted and self._due is not None:
+        if self.compacted and self._due is not None:
             # The number that is due after dropped deltas is that of the event itself.
             self._due += dropped(event, self._due)
         self.extend([event])

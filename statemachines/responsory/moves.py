@@ -10,6 +10,7 @@ last such event of a group has the last word.
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
+from io import StringIO
 from typing import TYPE_CHECKING, Any, TypeAlias
 
 from responsory import events as ev
@@ -48,7 +49,7 @@ def part_added(m: ExtendedState, event: ev.PartAdded) -> None:
 
 
 def text_delta(m: ExtendedState, event: ev.TextDelta) -> None:
-    m.text.append(event.text)
+    m.text.write(event.text)
     if event.logprobs:
         m.logprobs.extend(event.logprobs)
     if event.tokens is not None:
@@ -56,7 +57,7 @@ def text_delta(m: ExtendedState, event: ev.TextDelta) -> None:
 
 
 def delta(m: ExtendedState, event: ev.RefusalDelta | ev.ReasoningDelta | ev.InputDelta) -> None:
-    m.text.append(event.text)
+    m.text.write(event.text)
     if event.tokens is not None:
         m.ids.extend(event.tokens.ids)
 
@@ -69,7 +70,7 @@ def input_delta(m: ExtendedState, event: ev.InputDelta) -> None:
 def done(
     m: ExtendedState, event: ev.TextDone | ev.RefusalDone | ev.ReasoningDone | ev.InputDone
 ) -> None:
-    m.text = []
+    m.text = StringIO()
     m.logprobs = []
     m.ids = []
 

@@ -18,7 +18,7 @@ from responsory.events import TextDelta
 from responsory.extended import ExtendedState
 from responsory.faults import fault
 from responsory.grammar import cause, goes_on
-from responsory.moves import MOVES
+from responsory.moves import MOVES, text_delta
 from responsory.transitions import ROWS
 
 if TYPE_CHECKING:
@@ -26,9 +26,6 @@ if TYPE_CHECKING:
 
     from responsory.events import Event
     from responsory.states import State
-
-TEXT_DELTA = MOVES[TextDelta]
-"""Nearly every move is this one."""
 
 
 class Response:
@@ -71,25 +68,19 @@ class Response:
 
         Raises IllegalTransition before anything changes.
         """
-        # ``decide`` and ``_move`` are written out: this is run once for every token.
+        # ``decide`` is written out, and nearly every move: this is run once for every token.
         try:
             handler = self._row[type(command)]
         except KeyError:
             raise self._refusal(command) from None
         extended = self._extended
         events = handler(extended, command)
-        state = extended.state
-        if len(events) == 1:
-            event = events[0]
-            move = TEXT_DELTA if type(event) is TextDelta else MOVES[type(event)]
-            move(extended, event)
+        if len(events) == 1 and type(event := events[0]) is TextDelta:
+            # A text that goes on: it moves to no other state.
+            text_delta(extended, event)
             extended.seq += 1
         else:
-            for event in events:
-                MOVES[type(event)](extended, event)
-            extended.seq += len(events)
-        if extended.state is not state:
-            self._row = ROWS[extended.state]
+            self._move(events)
         return events
 
     def decide(self, command: Command) -> list[Event]:

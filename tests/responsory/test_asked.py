@@ -149,6 +149,15 @@ def test_ids_without_text_are_told_to_who_asked(command: Command) -> None:
     assert len(CompletionsStream(logprobs=True).feed(0, made.log[:])) == 2
 
 
+def test_a_chunk_of_ids_alone_has_no_logprobs() -> None:
+    """Nor has the body, where all chunks are so."""
+    made = a_response(echo=ECHO).send(Text("", (), None, told(7)))
+    first = CompletionsStream(token_ids=True, logprobs=True).feed(0, made.log[:])
+    assert [chunk["choices"][0]["logprobs"] for chunk in data_of(first)] == [None]
+    body = completion_body([made.finish().log], token_ids=True, logprobs=True)
+    assert body["choices"][0]["logprobs"] is None
+
+
 @pytest.mark.parametrize("stream", [ChatStream, CompletionsStream])
 def test_the_ids_of_the_prompt_are_in_the_echo(stream: Any) -> None:
     lacking: list[dict[str, JSON]] = [{"model": "m"}, {"model": "m", "prompt_token_ids": 5}]

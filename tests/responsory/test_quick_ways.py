@@ -191,6 +191,44 @@ def test_the_quick_ways_say_what_the_careful_way_says(
     assert told(quick) == told(careful)
 
 
+@given(
+    st.sampled_from([PLAIN, THINK, THINK_PREFILLED, BEGINS_UNDECIDED, CALLS]),
+    OPTIONS,
+    st.lists(st.tuples(st.sampled_from(TEXTS), st.integers(0, 2)), max_size=8),
+)
+def test_a_glance_says_what_a_feed_says_or_takes_nothing(
+    spec: Spec, options: dict[str, Any], texts: list[tuple[str, int]]
+) -> None:
+    glancing, careful = Segmenter(spec, **options), Careful(spec, **options)
+    for text, ids in texts:
+        before, piece = told(glancing), Piece(text, tuple(range(ids)))
+        segment = glancing.glance(text, ids)
+        if segment is None:
+            assert told(glancing) == before
+        shown = glancing.feed([piece]) if segment is None else [segment]
+        assert shown == careful.feed([piece])
+        assert careful.glance(text, ids) is None
+        assert told(glancing) == told(careful)
+    assert glancing.finish() == careful.finish()
+    assert told(glancing) == told(careful)
+
+
+def test_what_a_glance_takes() -> None:
+    """Text of one token, where nothing is looked for in it."""
+    plain = Segmenter()
+    assert (plain.glance("a "), plain.glance("")) == (Text("a "), None)
+    assert plain.output_tokens == 1
+    assert (plain.glance("b", 2), plain.output_tokens) == (Text("b"), 3)
+    think = Segmenter(THINK)
+    think.feed([one(THINKING)])
+    think.feed([one("a")])
+    glances = [think.glance(text) for text in ("b", "c ", "<", "d")]
+    assert glances == [Reasoning("b"), None, None, Reasoning("d")]
+    assert (think.output_tokens, think.reasoning_tokens) == (4, 3)
+    for options in ({"stop": "x"}, {"tokens": True}):
+        assert Segmenter(**options).glance("a") is None
+
+
 def told(segmenter: Segmenter) -> tuple[object, ...]:
     return (
         segmenter.stop,

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import asyncio
 import ssl
-from collections.abc import AsyncIterator, Callable, Iterable
-from contextlib import asynccontextmanager, suppress
+from collections.abc import AsyncIterator, Callable, Iterable, Sequence
+from contextlib import ExitStack, asynccontextmanager, suppress
 from pathlib import Path
 from typing import TypeVar
 
@@ -88,12 +88,28 @@ async def serving(
     """The app behind a real socket. ``stop`` shuts the server down, and so does leaving the block,
     which waits for it."""
     config = HostConfig(new_request_id, limits)
-    stop = stop or Ending()
-    with bind("127.0.0.1", 0, *(cert or ())) as listener:
+    listener = bind("127.0.0.1", 0, *(cert or ()))
+    async with serving_on(app, [listener], config, grace_s, stop):
+        yield listener
+
+
+@asynccontextmanager
+async def serving_on(
+    app: ASGIFramework,
+    listeners: Sequence[Listener],
+    config: HostConfig | None = None,
+    grace_s: float = 0,
+    stop: Ending | None = None,
+) -> AsyncIterator[None]:
+    """The same on any listeners, which are closed at the end."""
+    config, stop = config or HostConfig(new_request_id), stop or Ending()
+    with ExitStack() as stack:
+        for listener in listeners:
+            stack.enter_context(listener)
         async with asyncio.TaskGroup() as tasks:
-            tasks.create_task(serve_on(app, [listener], stop, config=config, grace_s=grace_s))
+            tasks.create_task(serve_on(app, listeners, stop, config=config, grace_s=grace_s))
             try:
-                yield listener
+                yield
             finally:
                 stop.ask()
 

@@ -16,7 +16,8 @@ from cryptography.hazmat.primitives.serialization import (
 )
 
 from antiphon.errors import StartupError
-from antiphon.transport.listener import bind
+from antiphon.transport.addresses import InheritedAddress
+from antiphon.transport.listener import bind, listen
 from transport.hosting import certificate
 
 
@@ -136,3 +137,38 @@ def test_a_key_that_may_not_be_read(tmp_path: Path) -> None:
     (chain, key), _ = certificate(tmp_path)
     key.chmod(0)
     assert refusal("127.0.0.1", 0, chain, key).endswith("Permission denied.")
+
+
+def test_a_socket_that_somebody_else_has_bound(tmp_path: Path) -> None:
+    given = socket.create_server(("127.0.0.1", 0))
+    port = given.getsockname()[1]
+    given.set_inheritable(True)
+    with listen(InheritedAddress(given.detach())) as listener:
+        assert listener.url == f"http://127.0.0.1:{port}"
+        assert not listener.socket.get_inheritable()
+        socket.create_connection(("127.0.0.1", port)).close()
+
+
+def test_a_file_of_somebody_else_is_not_removed(tmp_path: Path) -> None:
+    with socket.socket(socket.AF_UNIX) as given:
+        given.bind(str(tmp_path / "their.sock"))
+        with listen(InheritedAddress(given.detach())) as listener:
+            assert listener.url == f"unix:{tmp_path / 'their.sock'}"
+    assert (tmp_path / "their.sock").is_socket()
+
+
+def test_file_descriptors_that_cannot_be_served(tmp_path: Path) -> None:
+    with (
+        (tmp_path / "file").open("w") as file,
+        socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as datagrams,
+        socket.socket() as nowhere,
+        socket.create_server(("127.0.0.1", 0)) as server,
+        socket.create_connection(server.getsockname()) as connected,
+    ):
+        for bad in (file, datagrams, nowhere, connected):
+            with pytest.raises(StartupError, match=f"fd://{bad.fileno()}") as caught:
+                listen(InheritedAddress(bad.fileno()))
+            assert "\n" not in str(caught.value)
+            os.fstat(bad.fileno())  # It stays open: it is not ours.
+    with pytest.raises(StartupError, match="fd://99999 is no open socket"):
+        listen(InheritedAddress(99999))

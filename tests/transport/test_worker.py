@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import asyncio
+import os
 import signal
 import socket
+import ssl
 import sys
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
@@ -355,7 +357,7 @@ async def test_new_connections_are_taken_until_the_drain_has_ended(app: Quart) -
         port = listener.port
         async with asyncio.TaskGroup() as tasks:
             tasks.create_task(
-                serve_on(app, [listener], stop, config=CONFIG, grace_s=0, drain=drain)
+                serve_on(app, [listener], stop, config=CONFIG, grace_s=GUARD_S, drain=drain)
             )
             stop.ask()
             await draining.wait()
@@ -374,3 +376,74 @@ async def test_a_trigger_that_fails_ends_the_server_with_its_failure(app: Quart)
     config.bind = ["127.0.0.1:0"]
     with pytest.raises(LookupError, match="no trigger"):
         await serve(app, config, shutdown_trigger=fail)
+
+
+@pytest.fixture
+def config() -> Config:
+    """Hypercorn's, for a socket of this test."""
+    config = Config()
+    config.bind = [f"fd://{socket.create_server(('127.0.0.1', 0)).detach()}"]
+    config.graceful_timeout = 0
+    return config
+
+
+def fd_of(config: Config) -> int:
+    return int(config.bind[0].removeprefix("fd://"))
+
+
+@asynccontextmanager
+async def in_its_place(app: Quart, config: Config) -> AsyncIterator[int]:
+    """Served as by Hypercorn, on the port that is given."""
+    trigger = asyncio.Event()
+    with socket.socket(fileno=os.dup(fd_of(config))) as same:
+        port = same.getsockname()[1]
+    async with asyncio.TaskGroup() as tasks:
+        tasks.create_task(serve(app, config, shutdown_trigger=trigger.wait))
+        yield port
+        trigger.set()
+
+
+async def test_hypercorns_settings_count(app: Quart, tracker: Tracker, config: Config) -> None:
+    config.h2_max_concurrent_streams = 7
+    async with in_its_place(app, config) as port, H2Client.connect(port) as client:
+        stream = await client.request("/silent")
+        await client.read_until(lambda: client.body(stream) == b"first")
+        assert client.h2.remote_settings.max_concurrent_streams == 7
+    await client.read_to_end()
+    assert tracker.live == 0
+
+
+async def test_hypercorns_certificate_counts(app: Quart, config: Config, tmp_path: Path) -> None:
+    (chain, key), trust = certificate(tmp_path)
+    config.certfile, config.keyfile = str(chain), str(key)
+    safe = httpx.AsyncClient(verify=trust, http2=True)
+    async with in_its_place(app, config) as port, safe as client:
+        answer = await client.get(f"https://127.0.0.1:{port}/hi")
+    assert (answer.http_version, answer.text) == ("HTTP/2", "hi")
+
+
+async def test_hypercorns_idle_limit_counts(app: Quart, config: Config) -> None:
+    config.keep_alive_timeout = 0.01
+    async with in_its_place(app, config) as port, H2Client.connect(port) as client:
+        await client.read_to_end()
+        assert client.goaways == [ErrorCodes.NO_ERROR]
+
+
+@pytest.mark.parametrize(
+    ("name", "value"),
+    [
+        ("ca_certs", "ca.pem"),
+        ("verify_mode", ssl.CERT_REQUIRED),
+        ("keyfile_password", "secret"),
+        ("insecure_bind", ["127.0.0.1:0"]),
+        ("quic_bind", ["127.0.0.1:0"]),
+        ("workers", 2),
+    ],
+)
+async def test_settings_that_it_would_not_keep_are_refused(
+    app: Quart, config: Config, name: str, value: object
+) -> None:
+    setattr(config, name, value)
+    with pytest.raises(StartupError, match=name):
+        await serve(app, config)
+    os.close(fd_of(config))

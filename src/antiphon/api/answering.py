@@ -11,7 +11,9 @@ from quart import Response, g
 
 from antiphon.api.json_response import json_response
 from antiphon.api.service import Service
+from antiphon.errors import Overloaded
 from antiphon.runs.plan import RunPlan
+from antiphon.runs.run import Run
 from antiphon.runs.subscribers import Subscription
 from antiphon.transport.quart_host import EventStreamResponse
 
@@ -32,7 +34,7 @@ async def answer(service: Service, plan: RunPlan, ignored: Sequence[str]) -> Res
     run = service.fanout.open(plan)
     leave = partial(service.fanout.cancel, run)
     try:
-        await run.opened()
+        await _taken(service, run)
         if plan.answer.stream is not None:
             return EventStreamResponse(
                 Subscription(run, ping_s=service.ping_s, leave=leave), headers
@@ -43,6 +45,16 @@ async def answer(service: Service, plan: RunPlan, ignored: Sequence[str]) -> Res
         raise
     headers["openai-processing-ms"] = str((time.perf_counter_ns() - started) // 1_000_000)
     return json_response(plan.answer.body(run.logs), headers=headers)
+
+
+async def _taken(service: Service, run: Run) -> None:
+    """Wait until the engine took the run. Raises why it did not."""
+    try:
+        await run.opened()
+    except Overloaded as refused:
+        # The engine's queue may be full before ours is; it does not know for how long.
+        wait_s = service.fanout.admission.wait_s(len(run.choices), run.opened_ns)
+        raise Overloaded(refused.message, wait_s=wait_s) from None
 
 
 def ignored_header(names: Sequence[str]) -> dict[str, str]:

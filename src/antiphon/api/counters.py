@@ -5,15 +5,32 @@ No label holds what a client wrote: routes, status codes and our own error codes
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 
 from prometheus_client import CollectorRegistry, Counter, Gauge, Histogram
+from prometheus_client.core import CounterMetricFamily, GaugeMetricFamily, Metric
+from prometheus_client.registry import Collector
 
 from antiphon.runs.run import Run
+from antiphon.transport.counted import GAUGES, Counted, meanings
 
 SECOND_NS = 1e9
 FIRST_TOKEN_S = (0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 30, 60)
 DURATION_S = (0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 30, 60, 120, 300, 600)
+
+
+class Transport(Collector):
+    """What the host counts, read when it is asked for."""
+
+    def __init__(self, counted: Counted) -> None:
+        self._counted = counted
+
+    def collect(self) -> Iterator[Metric]:
+        """One metric per number, without labels."""
+        for name, meaning in meanings().items():
+            family = GaugeMetricFamily if name in GAUGES else CounterMetricFamily
+            value = getattr(self._counted, name)
+            yield family(f"antiphon_transport_{name}", meaning, value=value)
 
 
 class Metrics:
@@ -24,6 +41,9 @@ class Metrics:
 
     def __init__(self) -> None:
         self.registry = CollectorRegistry()
+        self.transport = Counted()
+        """For the host to count in."""
+        self.registry.register(Transport(self.transport))
         self._running = Gauge(
             "antiphon_requests_running", "Sequences in the engine's batch", registry=self.registry
         )

@@ -6,9 +6,10 @@ from quart import Quart, request, websocket
 from werkzeug.datastructures import Headers
 
 from antiphon.errors import HeadersTooLarge
-from antiphon.transport.settings import MAX_HEADER_BYTES
+from antiphon.transport.limits import DEFAULT_LIMITS
 
-MAX_FIELDS = 100
+MAX_HEADER_BYTES = DEFAULT_LIMITS.max_header_bytes
+MAX_FIELDS = DEFAULT_LIMITS.max_header_fields
 SEPARATORS = len(": \r\n")
 """Bytes that HTTP/1.1 adds to the name and the value of a field."""
 

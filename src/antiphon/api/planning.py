@@ -11,9 +11,10 @@ import anyio
 from anyio import to_thread
 from quart import g
 
+from antiphon.api.admission import asks_to_generate
 from antiphon.api.identity import unique
 from antiphon.api.service import Service
-from antiphon.errors import InvalidRequest, Unavailable
+from antiphon.errors import InvalidRequest, Overloaded
 from antiphon.requests.generation import GenerationRequest
 from antiphon.requests.responses import ResponseRequest
 from antiphon.runs.asked import forced_calls
@@ -92,9 +93,18 @@ def _asked_for_logprobs(request: GenerationRequest) -> str:
 async def in_thread(service: Service, work: Callable[[], T], param: str) -> T:
     """Template and tokenizer off the event loop, within the time limit.
 
-    Raises ``InvalidRequest`` naming ``param`` when the time is over, and ``Unavailable`` when it
-    was spent waiting for a thread. A thread that is too slow is left to end by itself.
+    Raises ``InvalidRequest`` naming ``param`` when the time is over, and ``Overloaded`` when it
+    was spent waiting for a thread. A thread that is too slow is left to end by itself. What makes
+    the engine work keeps a place there meanwhile, or is refused before anything is done for it.
     """
+    if not asks_to_generate():
+        return await _in_time(service, work, param)
+    service.fanout.check_room()
+    with service.fanout.admission.coming():
+        return await _in_time(service, work, param)
+
+
+async def _in_time(service: Service, work: Callable[[], T], param: str) -> T:
     began = False
 
     def begin() -> T:
@@ -107,7 +117,7 @@ async def in_thread(service: Service, work: Callable[[], T], param: str) -> T:
             return await to_thread.run_sync(begin, abandon_on_cancel=True)
     except TimeoutError:
         if not began:
-            raise Unavailable("The server is busy. Try again soon.", code="overloaded") from None
+            raise Overloaded("The server is busy. Try again later.") from None
         raise InvalidRequest(
             "The prompt took too long to render.", code="invalid_value", param=param
         ) from None

@@ -7,13 +7,12 @@ from __future__ import annotations
 
 from collections.abc import Callable, Hashable
 
-from quart import Quart, g, request
+from quart import Quart, g
 
+from antiphon.api.admission import asks_to_generate
 from antiphon.api.service import Service
 from antiphon.errors import RateLimited
 
-GENERATION = frozenset({"/v1/completions", "/v1/chat/completions", "/v1/responses"})
-"""Routes whose POST makes an engine work."""
 MINUTE_S = 60.0
 
 
@@ -45,10 +44,7 @@ def install(app: Quart, service: Service) -> None:
 
     @app.before_request
     async def check_rate() -> None:
-        rule = request.url_rule
-        if rule is None or rule.rule not in GENERATION or request.method != "POST":
-            return
-        if wait_s := buckets.take(g.key):
+        if asks_to_generate() and (wait_s := buckets.take(g.key)):
             raise RateLimited(
                 f"The limit is {service.rate_limit} requests per minute. Try again later.",
                 wait_s=wait_s,

@@ -24,22 +24,47 @@ class Detokenizer:
     an id beyond the table (a model's output layer may be wider than its vocabulary).
     """
 
-    __slots__ = ("_decoder", "_hidden", "token_bytes")
+    __slots__ = ("_decoder", "_hidden", "_holds", "_whole", "token_bytes")
 
     def __init__(self, token_bytes: Sequence[bytes], hidden: frozenset[int] = frozenset()) -> None:
         self.token_bytes = token_bytes
         self._hidden = hidden
         self._decoder = _new_decoder("replace")
+        self._holds = False
+        """The start of a character waits for its end."""
+        self._whole: dict[int, str] = {}
+        """The texts of tokens that are whole characters, of those that were met so far."""
+
+    def fresh(self) -> Detokenizer:
+        """One for another sequence. What is known of the tokens is shared; nothing else is."""
+        other = Detokenizer(self.token_bytes, self._hidden)
+        other._whole = self._whole
+        return other
+
+    def whole(self, token: int) -> str | None:
+        """The text that ``feed`` would give of a token of whole characters, met before, while
+        nothing is held: taking it so is feeding it. None for any other, and then ``feed`` is due.
+        """
+        return None if self._holds else self._whole.get(token)
 
     def feed(self, token: int) -> str:
         """The text that this token completes: may be empty, may hold an earlier token's bytes."""
-        return "" if token in self._hidden else self.feed_bytes(self.bytes_of(token))
+        if token in self._hidden:
+            return ""
+        held, text = self._holds, self.feed_bytes(self.bytes_of(token))
+        if text and not held and not self._holds:
+            self._whole[token] = text
+        return text
 
     def feed_bytes(self, data: bytes) -> str:
         """The same for a token that is known by its bytes."""
         text = self._decoder.decode(data)
-        if data and data[-1] >= 0xA0 and self._decoder.getstate()[0] in _SURROGATE_STARTS:
-            text += self.flush()
+        if data:
+            held = self._decoder.getstate()[0] if data[-1] >= 0x80 else b""
+            if held in _SURROGATE_STARTS:
+                text += self.flush()
+            else:
+                self._holds = held != b""
         return text
 
     def hides(self, token: int) -> bool:
@@ -48,6 +73,7 @@ class Detokenizer:
 
     def flush(self) -> str:
         """End the sequence: an unfinished character comes out as exactly one U+FFFD."""
+        self._holds = False
         return self._decoder.decode(b"", True)
 
     def bytes_of(self, token: int) -> bytes:

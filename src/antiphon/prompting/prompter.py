@@ -112,6 +112,8 @@ class TextPrompter:
         self._template = template
         self._control_text = ControlText(tokenizer)
         self._longest_token = max(map(len, tokenizer.token_bytes), default=1)
+        self._showing = Detokenizer(tokenizer.token_bytes)
+        self._skipping = Detokenizer(tokenizer.token_bytes, hidden=tokenizer.special_ids)
 
     @classmethod
     def load(cls, files: ModelFiles) -> TextPrompter:
@@ -196,8 +198,7 @@ class TextPrompter:
         return spelled_apart(self.ids(tokens), self._tokenizer.token_bytes)
 
     def detokenizer(self, *, skip_special: bool = True) -> Detokenizer:
-        hidden = self._tokenizer.special_ids if skip_special else frozenset[int]()
-        return Detokenizer(self._tokenizer.token_bytes, hidden=hidden)
+        return (self._skipping if skip_special else self._showing).fresh()
 
 
 def checked_ids(tokens: Sequence[int], vocab_size: int) -> array[int]:

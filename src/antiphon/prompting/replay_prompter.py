@@ -12,6 +12,7 @@ from antiphon.prompting.prompter import checked_ids, spelled, spelled_apart
 from antiphon.prompting.template import Message
 
 _BYTES = tuple(bytes([byte]) for byte in range(256))
+_SHOWING = Detokenizer(_BYTES)
 
 
 class ReplayPrompter:
@@ -83,7 +84,7 @@ class ReplayPrompter:
 
     def detokenizer(self, *, skip_special: bool = True) -> Detokenizer | None:
         del skip_special  # a recording has no control tokens: what it shows, it shows
-        return Detokenizer(_BYTES) if self._ids_are_bytes else None
+        return _SHOWING.fresh() if self._ids_are_bytes else None
 
     def _bytes(self, tokens: Sequence[int]) -> array[int]:
         if not self._ids_are_bytes:

@@ -52,12 +52,16 @@ class Choice:
         tokens_as_ids: bool = False,
         echoed: EchoedPrompt | None = None,
         echo_logprobs: bool = False,
+        keep_deltas: bool = True,
     ) -> None:
-        """``echo_logprobs``: the echo waits for the logprobs of the prompt."""
+        """``echo_logprobs``: the echo waits for the logprobs of the prompt. ``keep_deltas``: the
+        log is for somebody who comes back to the stream; else it has what bodies need, no more."""
         self.key = key
         self.index = index
         self.accepted = False
-        self.log = EventLog()
+        self.ended = False
+        """The log has its terminal event."""
+        self.log = EventLog(compacted=not keep_deltas)
         self._fresh: list[Event] = []
         self._machine = Response()
         self._detokenizer = detokenizer
@@ -74,13 +78,8 @@ class Choice:
         self._cached = 0
         self._stop_id_tokens = 0
 
-    @property
-    def ended(self) -> bool:
-        """True once the log has its terminal event."""
-        return self._machine.terminal
-
     def drain(self) -> list[Event]:
-        """The events since the last call; they are in the log already."""
+        """The events since the last call; the log has taken them already."""
         events, self._fresh = self._fresh, []
         return events
 
@@ -90,6 +89,23 @@ class Choice:
         self._receive(command)
         if not self._echo_logprobs:
             self._echo(None)
+
+    def plain(self, token: int) -> bool:
+        """Take a row that is one new token and says nothing else: nearly every row is.
+
+        False: nothing was taken, because the token takes more than a look at it; ``advance`` is
+        due. What is said here is what ``advance`` would say.
+        """
+        detokenizer = self._detokenizer
+        if detokenizer is None or self._logprobs or self._echoed is not None:
+            return False
+        text = detokenizer.whole(token)
+        if text is None or (segment := self._segmenter.glance(text)) is None:
+            return False
+        events = self._machine.receive(segment)
+        self.log.extend(events)
+        self._fresh += events
+        return True
 
     def advance(self, frame: StepFrame, row: int, first: int, now: int) -> None:
         """Take one row; ``first`` is the row's first token in the frame's columns.
@@ -140,6 +156,7 @@ class Choice:
         events = self._machine.receive(command)
         self.log.extend(events)
         self._fresh += events
+        self.ended = self._machine.terminal
 
     def _feed(self, pieces: list[Piece]) -> None:
         for segment in self._segmenter.feed(pieces):

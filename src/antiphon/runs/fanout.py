@@ -23,6 +23,7 @@ from antiphon.errors import (
     ReaderTooSlow,
     ShuttingDown,
 )
+from antiphon.runs.admission import Admission
 from antiphon.runs.choice import Choice
 from antiphon.runs.deadlines import Deadlines
 from antiphon.runs.plan import RunPlan
@@ -34,6 +35,8 @@ log = logging.getLogger(__name__)
 
 KEYS = 2**32
 SECOND_NS = 1_000_000_000
+STOP_S = 0.5
+"""What the engine gets to stop once nothing is open any more; it may be in the midst of a step."""
 
 
 BROKEN = frozenset({Finish.ABORT, Finish.ERROR})
@@ -45,7 +48,8 @@ class Fanout:
 
     ``wall_s`` gives Unix seconds, ``monotonic_ns`` the clock of arrival times. A run may take
     ``timeout_s`` seconds, 0 is no limit: first to be accepted, then, from there on, to end.
-    ``observe`` is told of every run that has ended, once. ``flush`` is called after each step.
+    ``observe`` is told of every run that has ended, once. ``admission`` bounds the open choices.
+    ``flush`` is called after each step.
     """
 
     def __init__(
@@ -56,8 +60,10 @@ class Fanout:
         monotonic_ns: Callable[[], int],
         timeout_s: float = 0.0,
         observe: Callable[[Run], None] | None = None,
+        admission: Admission | None = None,
         flush: Callable[[], None] | None = None,
     ) -> None:
+        self.admission = admission or Admission()
         self._engine = engine
         self._wall_s = wall_s
         self._monotonic_ns = monotonic_ns
@@ -101,14 +107,22 @@ class Fanout:
         """Whether a live run has this id tail."""
         return tail in self._tails
 
-    def open(self, plan: RunPlan) -> Run:
-        """Submit the plan's choices. Raises an ``AntiphonError`` for what can be told at once."""
+    def check_room(self, choices: int = 1) -> None:
+        """Whether a run of so many choices can be opened now. Raises an ``AntiphonError``."""
         if self._closed:
             raise ShuttingDown()
-        if self._engine_gone or not plan.model.info.healthy:
+        if self._engine_gone:
+            raise engine_unavailable()
+        self.admission.check(len(self._open), choices, self._monotonic_ns())
+
+    def open(self, plan: RunPlan) -> Run:
+        """Submit the plan's choices. Raises an ``AntiphonError`` for what can be told at once."""
+        self.check_room(len(plan.prompts) * plan.n)
+        if not plan.model.info.healthy:
             raise engine_unavailable()
         plan.check_capabilities()
         now_ns = self._monotonic_ns()
+        self.admission.began(len(self._open), now_ns)
         requests = list(engine_requests(plan, self._next_key, now_ns))
         choices = [choice_for(plan, request) for request in requests]
         run = Run(plan, choices, int(self._wall_s()), now_ns)
@@ -127,8 +141,25 @@ class Fanout:
             self._publish(run)
 
     async def drain(self, grace_s: float) -> None:
-        """Open no new run; let the open ones end, by themselves within ``grace_s`` or failed."""
+        """Open no new run; let the open ones end, by themselves within ``grace_s`` or failed.
+
+        Cancelled, it fails them at once. An engine that does not stop then is left behind.
+        """
         self._closed = True
+        try:
+            if self._open and grace_s:
+                with anyio.move_on_after(grace_s):
+                    await self._stop(grace_s)
+        finally:
+            for run in {id(run): run for run, _ in self._open.values()}.values():
+                self._end(run, ShuttingDown())
+                self._publish(run)
+        with anyio.move_on_after(STOP_S) as too_late:
+            await self._stop(0)
+        if too_late.cancelled_caught:
+            log.warning("the engine does not stop")
+
+    async def _stop(self, grace_s: float) -> None:
         await self._engine.stop(grace_s)
         await self._consumed.wait()
 
@@ -185,7 +216,7 @@ class Fanout:
                 run, choice = owner
                 touched[run] = None
                 try:
-                    if finishes[row] or run.first_token_ns is None:
+                    if finishes[row] or not choice.accepted or run.first_token_ns is None:
                         self._row(run, choice, frame, row, first, now)
                     else:
                         choice.advance(frame, row, first, now)

@@ -7,7 +7,7 @@ the words of every other error are the engine's own and go to our log.
 from __future__ import annotations
 
 from antiphon.engines.port import EngineError
-from antiphon.errors import AntiphonError, EngineFailed, InvalidRequest, Unavailable
+from antiphon.errors import AntiphonError, EngineFailed, InvalidRequest, Overloaded, Unavailable
 
 
 def refusal(
@@ -29,7 +29,7 @@ def refusal(
         case "unsupported":
             return InvalidRequest(error.message, code="unsupported_parameter")
         case "engine_overloaded":
-            return Unavailable("The server is at its capacity. Try again soon.", code="overloaded")
+            return Overloaded()
         case _:
             return EngineFailed(began=False)
 

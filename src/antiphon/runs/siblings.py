@@ -87,4 +87,5 @@ def choice_for(plan: RunPlan, request: EngineRequest) -> Choice:
         tokens_as_ids=plan.tokens_as_ids,
         echoed=plan.echoed[request.choice // plan.n] if plan.echoed else None,
         echo_logprobs=request.prompt_logprobs is not None,
+        keep_deltas=False,  # nobody can come back to a stream, and bodies need none
     )

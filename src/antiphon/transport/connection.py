@@ -16,11 +16,13 @@ from hypercorn.protocol.h11 import H2CProtocolRequiredError, H2ProtocolAssumedEr
 from hypercorn.typing import ConnectionState
 from hypercorn.utils import parse_socket_addr
 
+from antiphon.transport.farewell import see_off
 from antiphon.transport.http1 import AntiphonH1
 from antiphon.transport.http2 import AntiphonH2
 from antiphon.transport.inbox import Calls
 from antiphon.transport.settings import HostConfig
 from antiphon.transport.unread import DROPPING_S, QUIET_S, Dropping
+from antiphon.transport.versions import http1_of
 from antiphon.transport.wire import Wire
 
 FIRST_REQUEST_S = 10.0
@@ -45,6 +47,7 @@ log = logging.getLogger("antiphon.transport")
 class Negotiation(ProtocolWrapper):
     """Chooses the protocol: by ALPN, by HTTP/2's preface, or by ``Upgrade: h2c``."""
 
+    config: HostConfig
     protocol: AntiphonH1 | AntiphonH2
 
     def __init__(self, *connection: Any, alpn_protocol: str | None, wire: Wire) -> None:
@@ -61,7 +64,7 @@ class Negotiation(ProtocolWrapper):
             self.server,
             self.send,
         )
-        protocol = AntiphonH2 if alpn_protocol == "h2" else AntiphonH1
+        protocol = AntiphonH2 if alpn_protocol == "h2" else http1_of(self.config)
         self.protocol = protocol(*self._connection, wire=wire)
 
     async def handle(self, event: Event) -> None:
@@ -88,14 +91,18 @@ class Connection(TCPServer):
     _patience = FIRST_REQUEST_S
     _ended = False
     _sent_last = False
+    _deaf = False
+    """Whether what arrives is dropped: the client has been told of the end."""
     _heard = 0.0
     """When the client was last heard, by the loop's clock."""
+    _served = 0.0
+    """When its last answer ended, likewise."""
     _drop_until: float | None = None
     """When the body that is dropped has to be over, by the loop's clock."""
 
     def __init__(self, *connection: Any) -> None:
         super().__init__(*connection)
-        self._wire = Wire(self.writer, self.config.limits, lambda: None)
+        self._wire = Wire(self.writer, self.config.limits, self._stalled)
 
     async def run(self) -> None:
         """From the accepted socket to the closed one, with every handler ended in between."""
@@ -142,6 +149,7 @@ class Connection(TCPServer):
             return  # Nobody is waited for any more.
         if isinstance(event, Updated):
             self._drop_until = None
+            self._served = self.loop.time()
         if isinstance(event, Updated) and not event.idle:
             self._patience = self.config.keep_alive_timeout
         if isinstance(event, RawData):
@@ -156,10 +164,19 @@ class Connection(TCPServer):
             await super().protocol_send(event)
 
     async def say_goodbye(self, error_code: ErrorCodes = ErrorCodes.NO_ERROR) -> None:
-        """Tell an HTTP/2 client that the connection ends, then close it once that is written."""
+        """Tell an HTTP/2 client that the connection ends, then close it once that is written.
+
+        A client that did nothing wrong gets the time to read all that it was sent.
+        """
         if isinstance(self.protocol.protocol, AntiphonH2):
             await self.protocol.protocol.say_goodbye(error_code)
+            if error_code == ErrorCodes.NO_ERROR:
+                self._deaf = True
+                await see_off(self.reader, self.writer, lambda: max(self._heard, self._served))
         self.writer.close()
+
+    def _stalled(self) -> None:
+        self.config.counted.stalled_readers += 1
 
     def abort(self) -> None:
         """Drop the connection, whatever is still unwritten."""
@@ -190,7 +207,8 @@ class Connection(TCPServer):
         try:
             while data := await self.reader.read(MAX_RECV):
                 self._heard = self.loop.time()
-                await self.protocol.handle(RawData(data))
+                if not self._deaf:
+                    await self.protocol.handle(RawData(data))
             await self._last_turns()
         except OSError:
             pass  # The client has gone.

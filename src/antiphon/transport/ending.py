@@ -17,7 +17,7 @@ class Ending:
         self.asked = asyncio.Event()
         """The server ends: open answers get their time."""
         self.forced = asyncio.Event()
-        """It ends now, whatever is open."""
+        """It ends now: open answers are ended."""
 
     def ask(self) -> None:
         """End the server; idempotent."""
@@ -29,12 +29,26 @@ class Ending:
 
     @contextmanager
     def on_signals(self) -> Iterator[None]:
-        """SIGINT and SIGTERM ask while the block runs, on the event loop of the main thread."""
+        """SIGINT and SIGTERM ask while the block runs, on the event loop of the main thread.
+
+        One that comes when the end is forced already kills the process: whoever sends it has
+        waited long enough.
+        """
         loop = asyncio.get_running_loop()
+        before = {number: signal.getsignal(number) for number in NUMBERS}
+
+        def hear() -> None:
+            self.ask_again()
+            if self.forced.is_set():
+                for number in NUMBERS:
+                    loop.remove_signal_handler(number)
+                    signal.signal(number, signal.SIG_DFL)
+
         for number in NUMBERS:
-            loop.add_signal_handler(number, self.ask_again)
+            loop.add_signal_handler(number, hear)
         try:
             yield
         finally:
-            for number in NUMBERS:
+            for number, handler in before.items():
                 loop.remove_signal_handler(number)
+                signal.signal(number, handler)

@@ -12,6 +12,7 @@ What differs from Hypercorn's, and why a client can tell:
 
 from __future__ import annotations
 
+import asyncio
 import contextlib
 import logging
 from collections.abc import Sequence
@@ -20,6 +21,7 @@ from typing import Any
 
 import h2.events
 import h2.exceptions
+from h2.connection import ConnectionState
 from h2.errors import ErrorCodes
 from h2.settings import SettingCodes
 from hypercorn.events import Closed, Event, RawData, Updated
@@ -40,10 +42,11 @@ from hypercorn.utils import filter_pseudo_headers
 from antiphon.transport.bare_errors import dressed, is_bare
 from antiphon.transport.buffer_sink import BufferSink, with_sink
 from antiphon.transport.expecting import asking, expects_continue
-from antiphon.transport.http2_rules import LenientSettings, malformed
+from antiphon.transport.floods import Floods
+from antiphon.transport.http2_connection import ServerH2
+from antiphon.transport.http2_rules import malformed
 from antiphon.transport.http2_sending import Outgoing
-from antiphon.transport.send_buffer import Load, SendBuffer
-from antiphon.transport.settings import MAX_DECODED_HEADERS, HostConfig
+from antiphon.transport.settings import HostConfig
 from antiphon.transport.unread import UnreadStreams
 from antiphon.transport.wire import Wire
 
@@ -57,22 +60,10 @@ class AntiphonH2(H2Protocol):
 
     def __init__(self, *connection: Any, wire: Wire) -> None:
         super().__init__(*connection)
-        self.connection.local_settings = LenientSettings(
-            client=False,
-            initial_values={
-                SettingCodes.MAX_CONCURRENT_STREAMS: self.config.h2_max_concurrent_streams,
-                SettingCodes.MAX_HEADER_LIST_SIZE: self.config.h2_max_header_list_size,
-                SettingCodes.ENABLE_CONNECT_PROTOCOL: 0,
-            },
-        )
-        self.connection.decoder.max_header_list_size = MAX_DECODED_HEADERS
-        self._wire = wire
-        wire.on_drained = self._mark
-        self._load = Load(self.config.limits)
-        self._outgoing = Outgoing(self.connection, direct=self.config.h2_direct_framing)
-        self._gone = SendBuffer(self.config.limits, self._load, lambda: None)
-        """Takes the rest of an answer whose stream is gone."""
-        self._gone.close()
+        limits, counted = self.config.limits, self.config.counted
+        self._floods = Floods(limits, counted, asyncio.get_running_loop().time)
+        self.connection = ServerH2(limits, counted, self._floods)
+        self._outgoing = Outgoing(self.connection, wire, self.config, self._failed)
         self._unread = UnreadStreams(self._give_up)
 
     @property
@@ -86,57 +77,27 @@ class AntiphonH2(H2Protocol):
             await self._close()
         if isinstance(event, RawData):
             try:
-                events = self.connection.receive_data(event.data)
-            except h2.exceptions.ProtocolError:
-                self.flush()
+                await self._handle_events(self.connection.receive_data(event.data))
+            except h2.exceptions.ProtocolError as error:
+                self._floods.tell(error)
+                await self.say_goodbye(error.error_code)
                 await self.send(Closed())
-            else:
-                await self._handle_events(events)
 
     async def say_goodbye(self, error_code: ErrorCodes = ErrorCodes.NO_ERROR) -> None:
         """Send GOAWAY, unless one has been sent or received already."""
-        try:
+        if self.connection.state_machine.state is not ConnectionState.CLOSED:
             self.connection.close_connection(error_code)
-        except h2.exceptions.ProtocolError:
-            return
-        self.flush()
+        self._outgoing.flush()
 
     async def send_task(self) -> None:
         """Hypercorn's has nothing to do: whoever has something to send marks the connection."""
 
-    def flush(self) -> None:
-        """Write what is ready. While the socket is full, that is what h2 itself has to say."""
-        if self._wire.full or self.closed:
-            self._wire.write(self.connection.data_to_send())
-            return
-        try:
-            out, done = self._outgoing.frames()
-        except Exception:
-            log.exception("sending on an HTTP/2 connection failed")
-            self.abandon()
-            self.task_group.spawn(self._fail)
-            return
-        if out:
-            self._wire.write(b"".join(out))
-        for buffer in done:
-            buffer.close()
-        self._load.tell()
-        if self._outgoing.ready and not self.closed:
-            self._mark()
-
-    def _mark(self) -> None:
-        """Let the connection be written to soon."""
-        if not self._wire.full:
-            self.config.flush.mark(self)
-
-    def _touch(self, stream_id: int) -> None:
-        """The stream has something to send."""
-        self._outgoing.ready[stream_id] = None
-        if not self._wire.full:
-            self.config.flush.mark(self)
-
     async def _flush(self) -> None:
-        self._mark()
+        self._outgoing.mark()
+
+    def _failed(self) -> None:
+        self.abandon()
+        self.task_group.spawn(self._fail)
 
     async def _fail(self) -> None:
         await self.say_goodbye(ErrorCodes.INTERNAL_ERROR)
@@ -157,8 +118,8 @@ class AntiphonH2(H2Protocol):
                 await super().stream_send(event)
 
     async def _queue(self, event: Body | EndBody | Trailers) -> None:
-        buffer = self._outgoing.buffers.get(event.stream_id, self._gone)
-        self._touch(event.stream_id)
+        buffer = self._outgoing.buffer_of(event.stream_id)
+        self._outgoing.touch(event.stream_id)
         match event:
             case Body():
                 await buffer.push(event.data)
@@ -186,24 +147,24 @@ class AntiphonH2(H2Protocol):
 
     def _settle(self) -> None:
         """An answer has ended: the connection may be idle, and have something to say."""
-        self._mark()
+        self._outgoing.mark()
         if self.idle and not self.closed:
             self.task_group.spawn(self.send, Updated(idle=True))
 
     def _stalled(self, stream_id: int) -> None:
         """The client takes nothing of this stream."""
-        with contextlib.suppress(h2.exceptions.ProtocolError):
-            self.connection.reset_stream(stream_id, ErrorCodes.CANCEL)
-        self._outgoing.forget(stream_id)
-        self._mark()
+        self.config.counted.stalled_readers += 1
+        self._break_off(stream_id, ErrorCodes.CANCEL)
         self.task_group.spawn(self._close_stream, stream_id)
 
-    def _break_off(self, stream_id: int) -> None:
-        """The application cannot end the stream."""
+    def _break_off(
+        self, stream_id: int, error_code: ErrorCodes = ErrorCodes.INTERNAL_ERROR
+    ) -> None:
+        """The answer does not go on to its end."""
         with contextlib.suppress(h2.exceptions.ProtocolError):
-            self.connection.reset_stream(stream_id, ErrorCodes.INTERNAL_ERROR)
+            self.connection.reset_stream(stream_id, error_code)
         self._outgoing.forget(stream_id)
-        self._mark()
+        self._outgoing.mark()
 
     def _give_up(self, stream_id: int) -> None:
         """Take no more of a body that nobody reads (section 8.1)."""
@@ -260,11 +221,9 @@ class AntiphonH2(H2Protocol):
         if request.stream_ended is None and expects_continue(request.headers):
             go_on = InformationalResponse(stream_id, headers=[], status_code=100)
             app = asking(app, partial(self.stream_send, go_on))
-        buffer = SendBuffer(self.config.limits, self._load, partial(self._stalled, stream_id))
-        self._outgoing.buffers[stream_id] = buffer
-        sink = BufferSink(
-            "h2", buffer, partial(self._touch, stream_id), partial(self._break_off, stream_id)
-        )
+        buffer = self._outgoing.open(stream_id, partial(self._stalled, stream_id))
+        touch = partial(self._outgoing.touch, stream_id)
+        sink = BufferSink("h2", buffer, touch, partial(self._break_off, stream_id))
         stream = HTTPStream(
             with_sink(app, sink),
             self.config,
@@ -290,7 +249,6 @@ class AntiphonH2(H2Protocol):
 
     async def _window_updated(self, stream_id: int | None) -> None:
         self._outgoing.window_opened(stream_id)
-        self._mark()
 
     async def _close_stream(self, stream_id: int) -> None:
         self._outgoing.forget(stream_id)
@@ -306,5 +264,4 @@ class AntiphonH2(H2Protocol):
     def abandon(self) -> None:
         """Nothing more is sent: nobody waits for that any more."""
         self.closed = True
-        for buffer in list(self._outgoing.buffers.values()):
-            buffer.close()
+        self._outgoing.abandon()

@@ -11,12 +11,18 @@ heads, ends, trailers, resets, and all of its states, which such a frame does no
 
 from __future__ import annotations
 
+import logging
 import struct
+from collections.abc import Callable
 
 from h2.connection import H2Connection
 from h2.exceptions import ProtocolError
 
-from antiphon.transport.send_buffer import SendBuffer
+from antiphon.transport.send_buffer import Load, SendBuffer
+from antiphon.transport.settings import HostConfig
+from antiphon.transport.wire import Wire
+
+log = logging.getLogger("antiphon.transport")
 
 PASS = 256 * 1024
 """Bytes of DATA in one pass."""
@@ -27,30 +33,90 @@ _HEADER = struct.Struct(">HBBBL")
 
 
 class Outgoing:
-    """The streams of one connection that have something to send."""
+    """What one connection has to send: control frames, and the streams that are open."""
 
-    def __init__(self, connection: H2Connection, *, direct: bool) -> None:
-        """``direct``: frame DATA here where that can be done."""
+    def __init__(
+        self,
+        connection: H2Connection,
+        wire: Wire,
+        config: HostConfig,
+        failed: Callable[[], None],
+    ) -> None:
+        """``failed`` is called when sending fails: the connection cannot go on."""
         self._h2 = connection
-        self._direct = direct
-        self.buffers: dict[int, SendBuffer] = {}
-        self.ready: dict[int, None] = {}
+        self._wire = wire
+        wire.on_drained = self.mark
+        self._limits = config.limits
+        self._flushes = config.flush
+        self._direct = config.h2_direct_framing
+        self._failed = failed
+        self._load = Load(config.limits)
+        self._abandoned = False
+        self._gone = SendBuffer(config.limits, self._load, failed)
+        self._gone.close()
+        self._ready: dict[int, None] = {}
         """Streams to look at in the next pass, in order."""
+        self.buffers: dict[int, SendBuffer] = {}
+
+    def open(self, stream_id: int, stalled: Callable[[], None]) -> SendBuffer:
+        """The buffer of a new stream; ``stalled`` is called when the client takes nothing of it."""
+        buffer = self.buffers[stream_id] = SendBuffer(self._limits, self._load, stalled)
+        return buffer
+
+    def buffer_of(self, stream_id: int) -> SendBuffer:
+        """The stream's buffer, or one that takes the rest of an answer whose stream is gone."""
+        return self.buffers.get(stream_id, self._gone)
+
+    def mark(self) -> None:
+        """Let the connection be written to soon."""
+        if not self._wire.full:
+            self._flushes.mark(self)
+
+    def touch(self, stream_id: int) -> None:
+        """The stream has something to send."""
+        self._ready[stream_id] = None
+        if not self._wire.full:
+            self._flushes.mark(self)
 
     def window_opened(self, stream_id: int | None) -> None:
         """The client takes more on this stream; None or 0: on all of them."""
-        self.ready |= {stream_id: None} if stream_id else dict.fromkeys(self.buffers)
+        self._ready |= {stream_id: None} if stream_id else dict.fromkeys(self.buffers)
+        self.mark()
 
     def forget(self, stream_id: int) -> None:
         """The stream is over."""
         if (buffer := self.buffers.pop(stream_id, None)) is not None:
             buffer.close()
 
+    def abandon(self) -> None:
+        """No data is sent any more."""
+        self._abandoned = True
+        for buffer in list(self.buffers.values()):
+            buffer.close()
+
+    def flush(self) -> None:
+        """Write what is ready; while the socket is full, only what h2 itself has to say."""
+        if self._abandoned or self._wire.full:
+            self._wire.write(self._h2.data_to_send())
+            return
+        try:
+            out, done = self.frames()
+        except Exception:
+            log.exception("sending on an HTTP/2 connection failed")
+            self._failed()
+            return
+        self._wire.write(b"".join(out))
+        for buffer in done:
+            buffer.close()
+        self._load.tell()
+        if self._ready:
+            self.mark()
+
     def frames(self) -> tuple[list[bytes], list[SendBuffer]]:
         """The next pass: what to write, and the buffers that are done once it is written."""
         out = [control] if (control := self._h2.data_to_send()) else []
         done: list[SendBuffer] = []
-        ready, self.ready = self.ready, {}
+        ready, self._ready = self._ready, {}
         buffers, room, later = self.buffers, PASS, []
         for stream_id in ready:
             buffer = buffers.get(stream_id)
@@ -67,7 +133,7 @@ class Outgoing:
                 pass  # The client has reset the stream; the event that says so is on its way.
             done.append(buffer)
         if later:
-            self.ready = dict.fromkeys(later) | self.ready
+            self._ready = dict.fromkeys(later) | self._ready
         return out, done
 
     def _send(self, stream_id: int, buffer: SendBuffer, out: list[bytes]) -> int:
@@ -97,7 +163,7 @@ class Outgoing:
             out.append(connection.data_to_send())
             buffer.sent_end = ends
         if buffer.size:
-            self.ready[stream_id] = None
+            self._ready[stream_id] = None
         else:
             buffer.moved()
             if buffer.complete and not buffer.sent_end:

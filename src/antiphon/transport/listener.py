@@ -1,31 +1,36 @@
-"""The listening socket and its certificate: all that can be refused before anything is loaded."""
+"""Listening sockets: all that can be refused before anything is loaded."""
 
 from __future__ import annotations
 
 import errno
+import os
 import socket
-import ssl
 from pathlib import Path
 from types import TracebackType
 
 import attrs
 
 from antiphon.errors import StartupError
-
-BACKLOG = 2048
-ALPN = ("h2", "http/1.1")
-CIPHERS = "ECDHE+AESGCM:ECDHE+CHACHA20"
-"""For TLS 1.2: what RFC 9113 (appendix A) leaves over. TLS 1.3 has suites of its own."""
+from antiphon.transport.addresses import Address, InheritedAddress, TcpAddress, UnixAddress
+from antiphon.transport.settings import BACKLOG
+from antiphon.transport.tls import Certificate
+from antiphon.transport.unix_socket import SocketFile, bind_file
 
 
 @attrs.define
 class Listener:
-    """A listening TCP socket, with the TLS context of its connections if it has a certificate."""
+    """A listening socket, with the certificate of its connections if it has one.
+
+    A socket in the file system has none: its clients are on this machine, and the file's mode says
+    which of them.
+    """
 
     socket: socket.socket
     host: str
-    """The host as it was asked for."""
-    tls: ssl.SSLContext | None = None
+    """The host as it was asked for; empty where the socket has no host."""
+    certificate: Certificate | None = None
+    file: SocketFile | None = None
+    """What goes when the socket is closed."""
 
     @property
     def port(self) -> int:
@@ -34,13 +39,24 @@ class Listener:
         return port
 
     @property
+    def path(self) -> Path | None:
+        """Where the socket is in the file system; None if it is on the network."""
+        if self.socket.family != socket.AF_UNIX:
+            return None
+        return Path(os.fsdecode(self.socket.getsockname()))
+
+    @property
     def url(self) -> str:
-        """``http://host:port`` or ``https://host:port``."""
+        """``http://host:port`` or ``https://host:port``; ``unix:path`` in the file system."""
+        if self.path is not None:
+            return f"unix:{self.path}"
         host = f"[{self.host}]" if ":" in self.host else self.host
-        return f"{'https' if self.tls else 'http'}://{host}:{self.port}"
+        return f"{'https' if self.certificate else 'http'}://{host}:{self.port}"
 
     def close(self) -> None:
-        """Give the port back; idempotent."""
+        """Give the address back; idempotent."""
+        if self.file is not None:
+            self.file.remove()
         self.socket.close()
 
     def __enter__(self) -> Listener:
@@ -56,7 +72,10 @@ class Listener:
 
 
 def bind(
-    host: str, port: int, certfile: Path | None = None, keyfile: Path | None = None
+    host: str,
+    port: int,
+    certfile: Path | None = None,
+    keyfile: Path | None = None,
 ) -> Listener:
     """Listen on ``host:port`` (0: any free port), over TLS if a certificate and key are given.
 
@@ -65,13 +84,32 @@ def bind(
     """
     if (certfile is None) != (keyfile is None):
         raise StartupError("A certificate and its key must be given together.")
-    tls = None
+    certificate = None
     if certfile is not None and keyfile is not None:
-        tls = _tls_context(certfile, keyfile)
-    return Listener(_listen(host, port), host, tls)
+        certificate = Certificate(certfile, keyfile)
+    return listen(TcpAddress(host, port), certificate)
 
 
-def _listen(host: str, port: int) -> socket.socket:
+def listen(
+    address: Address, certificate: Certificate | None = None, backlog: int = BACKLOG
+) -> Listener:
+    """Listen on ``address``; ``backlog`` is how many connections may wait to be accepted.
+
+    Raises ``StartupError`` for an address that cannot be had.
+    """
+    match address:
+        case TcpAddress(host, port):
+            return Listener(_tcp(host, port, backlog), host, certificate)
+        case UnixAddress(path):
+            made, file = bind_file(path)
+            made.listen(backlog)
+            made.setblocking(False)
+            return Listener(made, "", file=file)
+        case InheritedAddress(fd):
+            return _inherited(fd, certificate, backlog)
+
+
+def _tcp(host: str, port: int, backlog: int) -> socket.socket:
     if not 0 <= port <= 65535:
         raise StartupError(f"Port {port} is not between 0 and 65535.")
     try:
@@ -84,7 +122,7 @@ def _listen(host: str, port: int) -> socket.socket:
     try:
         listening.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
         listening.bind(address)
-        listening.listen(BACKLOG)
+        listening.listen(backlog)
         listening.setblocking(False)
     except OSError as error:
         listening.close()
@@ -102,33 +140,30 @@ def _why_not(host: str, port: int, error: OSError) -> str:
     return f"Cannot listen on {host}:{port}: {error.strerror}."
 
 
-def _tls_context(certfile: Path, keyfile: Path) -> ssl.SSLContext:
-    for what, path in (("certificate", certfile), ("key", keyfile)):
-        try:
-            path.open("rb").close()
-        except OSError as error:
-            raise StartupError(f"Cannot read the {what} {path}: {error.strerror}.") from None
-    context = ssl.create_default_context(ssl.Purpose.CLIENT_AUTH)
-    context.minimum_version = ssl.TLSVersion.TLSv1_2
-    context.options |= ssl.OP_NO_COMPRESSION
-    context.set_ciphers(CIPHERS)
-    context.set_alpn_protocols(ALPN)
+def _inherited(fd: int, certificate: Certificate | None, backlog: int) -> Listener:
+    """The socket of a file descriptor, which is ours from here on."""
     try:
-        context.load_cert_chain(certfile, keyfile, password=_no_password)
-    except _EncryptedKeyError:
-        raise StartupError(
-            f"The key {keyfile} is encrypted; give one without a password."
-        ) from None
-    except ssl.SSLError as error:
-        reason = (error.reason or "not a PEM certificate with its key").replace("_", " ").lower()
-        raise StartupError(f"Cannot use {certfile} with {keyfile}: {reason}.") from None
-    return context
+        listening = socket.socket(fileno=fd)
+    except OSError:
+        raise StartupError(f"fd://{fd} is no open socket.") from None
+    name = listening.getsockname() if listening.family in _FAMILIES else None
+    if listening.type != socket.SOCK_STREAM or not name or not _is_bound(name):
+        listening.detach()
+        raise StartupError(f"fd://{fd} is not a bound stream socket.")
+    try:
+        listening.listen(backlog)
+    except OSError as error:
+        listening.detach()
+        raise StartupError(f"Cannot listen on fd://{fd}: {error.strerror}.") from None
+    listening.setblocking(False)
+    listening.set_inheritable(False)
+    if listening.family == socket.AF_UNIX:
+        return Listener(listening, "")
+    return Listener(listening, name[0], certificate)
 
 
-class _EncryptedKeyError(Exception):
-    """OpenSSL asked for a password."""
+_FAMILIES = (socket.AF_INET, socket.AF_INET6, socket.AF_UNIX)
 
 
-def _no_password() -> str:
-    # Without this, OpenSSL would ask on the terminal and wait.
-    raise _EncryptedKeyError
+def _is_bound(name: object) -> bool:
+    return isinstance(name, str | bytes) or (isinstance(name, tuple) and name[1] != 0)

@@ -4,13 +4,22 @@ from __future__ import annotations
 
 import logging
 import sys
+import time
 from collections.abc import Callable
+from email.utils import formatdate
+from typing import Literal, TypeAlias
 
 from hypercorn.config import Config
 
+from antiphon.transport.counted import Counted
 from antiphon.transport.limits import DEFAULT_LIMITS, Limits
 from antiphon.transport.sink import StepFlush
 
+HttpVersions: TypeAlias = Literal["auto", "1.1", "2"]
+"""What a server speaks; ``auto`` is both."""
+
+BACKLOG = 2048
+"""Connections that may wait to be accepted, of each listening socket."""
 REQUEST_ID = "x-request-id"
 """The header that names a request, and its answer, whoever gives that."""
 READ_AHEAD = 64 * 1024
@@ -18,25 +27,25 @@ READ_AHEAD = 64 * 1024
 UNREAD_BODY = 64 * 1024 * 1024
 """Bytes of an HTTP/1.1 body that are read and dropped after an early answer, to keep the
 connection for the next request; a longer one costs it, and the answer says so."""
-MAX_HEADER_BYTES = 32 * 1024
-"""Of a header block, as HTTP/2 clients are told; what is above is refused by the application …"""
-MAX_DECODED_HEADERS = 1024 * 1024
-"""… up to this size, above which it costs an HTTP/2 client its connection."""
+HEADROOM = 8
+"""How many times as long as it may be a header block can be to be answered with 431. One that is
+longer still costs an HTTP/2 client its connection."""
 HANDSHAKE_S = 10.0
+SERVER = (b"server", b"antiphon")
 
 
 class HostConfig(Config):
     """Hypercorn's settings for this host: no request count ends a connection.
 
     ``new_request_id`` names the requests that the host answers by itself; ``limits`` are what one
-    client may take. ``flush`` holds the connections that have something to write: whoever runs it
-    lets them. ``h2_direct_framing`` False leaves all frames of HTTP/2 to h2, more slowly.
+    client may take, and ``counted`` is where it is counted that one wanted more. ``http`` are the
+    versions it speaks, ``h2_direct_framing`` whether it may frame HTTP/2's DATA by itself where
+    that is plain. ``flush`` holds the connections that have something to write, and whoever runs it
+    lets them. ``clock`` tells the seconds since 1970.
     """
 
     accesslog = None
     errorlog = logging.getLogger("antiphon.transport")
-    h11_max_incomplete_size = MAX_HEADER_BYTES
-    h2_max_header_list_size = MAX_HEADER_BYTES
     keep_alive_max_requests = sys.maxsize
     ssl_handshake_timeout = HANDSHAKE_S
 
@@ -44,20 +53,34 @@ class HostConfig(Config):
         self,
         new_request_id: Callable[[], str],
         limits: Limits = DEFAULT_LIMITS,
+        counted: Counted | None = None,
         *,
-        flush: StepFlush | None = None,
+        http: HttpVersions = "auto",
         h2_direct_framing: bool = True,
+        flush: StepFlush | None = None,
+        clock: Callable[[], float] = time.time,
     ) -> None:
         super().__init__()
         self.flush = StepFlush() if flush is None else flush
         self.h2_direct_framing = h2_direct_framing
         self.new_request_id = new_request_id
         self.limits = limits
+        self.counted = Counted() if counted is None else counted
+        self.http: HttpVersions = http
+        self.h2_direct_framing = h2_direct_framing
+        self._clock = clock
+        self._second = -1
+        self._date = (b"date", b"")
         # What Hypercorn's own code reads of them.
         self.h2_max_concurrent_streams = limits.h2_max_concurrent_streams
+        self.h2_max_header_list_size = limits.max_header_bytes
+        self.h11_max_incomplete_size = limits.max_header_bytes
         self.keep_alive_timeout = limits.idle_timeout
 
-    def response_headers(self, protocol: str) -> list[tuple[bytes, bytes]]:
-        """``date`` and ``server``, for every response."""
-        ours = [pair for pair in super().response_headers(protocol) if pair[0] != b"server"]
-        return [*ours, (b"server", b"antiphon")]
+    def response_headers(self, protocol: str) -> list[tuple[bytes, bytes]]:  # noqa: ARG002
+        """``date`` and ``server``, for every response. The date is rendered once a second."""
+        second = int(self._clock())
+        if second != self._second:
+            self._second = second
+            self._date = (b"date", formatdate(second, usegmt=True).encode())
+        return [self._date, SERVER]

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-import logging
 import uuid
 from collections.abc import AsyncIterator, Awaitable, Callable, Iterator, Sequence
 from contextlib import AsyncExitStack, asynccontextmanager
@@ -11,19 +10,24 @@ from pathlib import Path
 
 import attrs
 from hypercorn.app_wrappers import ASGIWrapper
-from hypercorn.asyncio.lifespan import Lifespan
 from hypercorn.config import Config
-from hypercorn.typing import ASGIFramework, LifespanState
-from hypercorn.utils import LifespanFailureError, LifespanTimeoutError
+from hypercorn.typing import ASGIFramework
 
 from antiphon.errors import StartupError
+from antiphon.transport.accepting import accepting
+from antiphon.transport.addresses import parse_address
 from antiphon.transport.ending import Ending
 from antiphon.transport.host import Host
+from antiphon.transport.lifespan import lifespan_of
 from antiphon.transport.limits import DEFAULT_LIMITS, Limits
-from antiphon.transport.listener import BACKLOG, Listener, bind
+from antiphon.transport.listener import Listener, listen
 from antiphon.transport.settings import HostConfig
+from antiphon.transport.tls import Certificate
 
-log = logging.getLogger("antiphon.transport")
+NOT_KEPT = (
+    "ca_certs", "insecure_bind", "keyfile_password", "quic_bind", "verify_flags", "verify_mode",
+    "workers",
+)  # fmt: skip
 
 
 async def serve(
@@ -37,9 +41,10 @@ async def serve(
     Of ``config`` count ``bind``, ``certfile`` and ``keyfile``, ``graceful_timeout``,
     ``h2_max_concurrent_streams`` and ``keep_alive_timeout``. The server ends when
     ``shutdown_trigger`` returns, or where there is none at SIGINT or SIGTERM; a second signal ends
-    it at once. Raises ``StartupError`` for an address or certificate that cannot be used and for an
-    application that does not start.
+    it at once. Raises ``StartupError`` for an address or certificate that cannot be used, for the
+    settings of ``NOT_KEPT`` and for an application that does not start.
     """
+    _refuse_what_is_not_kept(config)
     ending = Ending()
     async with AsyncExitStack() as stack:
         listeners = [stack.enter_context(each) for each in _listeners_of(config)]
@@ -67,44 +72,37 @@ async def serve_on(
 ) -> None:
     """Serve HTTP/1.1 and HTTP/2 on ``listeners`` until ``ending`` is asked for.
 
-    HTTP/2 is spoken after ALPN, by prior knowledge and after ``Upgrade: h2c``. At the end the
-    application may ``drain``: bring its open responses to their own end, while connections are
-    still taken and served, so that probes and new requests hear of it. Then no connection is taken
-    any more, idle ones are closed and the others get ``grace_s`` seconds. Nothing is waited for
-    once the end is forced. Raises ``StartupError`` when the application does not start.
+    HTTP/2 is spoken after ALPN, by prior knowledge and after ``Upgrade: h2c``. At the end open
+    answers get ``grace_s`` seconds. The application may ``drain``: take nothing new and return when
+    all of its answers have been made; cancelled, it ends them at once. Meanwhile connections are
+    still taken and served, so that probes and new requests hear of it. Without it no connection is
+    taken any more and idle ones are closed. A forced end waits for no answer. Raises
+    ``StartupError`` when the application does not start.
     """
     asgi = ASGIWrapper(app)
-    async with _lifespan(asgi, config) as state:
+    async with lifespan_of(asgi, config) as state:
         host = Host(asgi, config, state)
-        servers = [
-            await asyncio.start_server(
-                host.serve,
-                sock=listener.socket,
-                backlog=BACKLOG,
-                ssl=listener.tls,
-                ssl_handshake_timeout=config.ssl_handshake_timeout if listener.tls else None,
-            )
-            for listener in listeners
-        ]
-        try:
-            await ending.asked.wait()
-        finally:
+        async with accepting(listeners, host.serve, config) as stop:
             try:
-                if drain is not None:
-                    await _unless(ending.forced, drain())
+                await ending.asked.wait()
             finally:
-                # Not wait_closed(): from CPython 3.12 on it waits for every connection.
-                for server in servers:
-                    server.close()
-                await host.close(grace_s, ending.forced)
+                await host.end(ending, grace_s, close_listeners=stop, drain=drain)
+
+
+def _refuse_what_is_not_kept(config: Config) -> None:
+    """Raises ``StartupError`` for settings without which it would be less safe, or elsewhere."""
+    defaults = Config()
+    for name in NOT_KEPT:
+        if getattr(config, name) != getattr(defaults, name):
+            raise StartupError(f"The setting {name} of Hypercorn is not offered here.")
 
 
 def _listeners_of(config: Config) -> Iterator[Listener]:
-    certfile = Path(config.certfile) if config.certfile is not None else None
-    keyfile = Path(config.keyfile) if config.keyfile is not None else None
+    certificate = None
+    if config.certfile is not None and config.keyfile is not None:
+        certificate = Certificate(Path(config.certfile), Path(config.keyfile))
     for address in config.bind:
-        host, _, port = address.rpartition(":")
-        yield bind(host.strip("[]"), int(port), certfile=certfile, keyfile=keyfile)
+        yield listen(parse_address(address), certificate)
 
 
 def _limits_of(config: Config) -> Limits:
@@ -140,41 +138,3 @@ async def _asked_by(
     finally:
         waiting.cancel()
         await asyncio.wait({waiting})
-
-
-async def _unless(forced: asyncio.Event, work: Awaitable[object]) -> None:
-    """Await ``work``, or give it up when ``forced``."""
-    working = asyncio.ensure_future(work)
-    waiting = asyncio.ensure_future(forced.wait())
-    try:
-        await asyncio.wait({working, waiting}, return_when=asyncio.FIRST_COMPLETED)
-        if working.done():
-            working.result()
-    finally:
-        for task in (working, waiting):
-            task.cancel()
-        await asyncio.gather(working, waiting, return_exceptions=True)
-
-
-@asynccontextmanager
-async def _lifespan(app: ASGIWrapper, config: HostConfig) -> AsyncIterator[LifespanState]:
-    """The application's own start-up and shutdown around the block."""
-    loop = asyncio.get_running_loop()
-    state: LifespanState = {}
-    lifespan = Lifespan(app, config, loop, state)
-    task = loop.create_task(lifespan.handle_lifespan())
-    try:
-        await lifespan.wait_for_startup()
-        if task.done():
-            task.result()
-    except (LifespanFailureError, LifespanTimeoutError) as error:
-        raise StartupError(f"The application did not start: {error}") from error
-    try:
-        yield state
-    finally:
-        try:
-            await lifespan.wait_for_shutdown()
-        except LifespanTimeoutError:
-            log.warning("the application did not shut down in time")
-        task.cancel()
-        await asyncio.wait({task})

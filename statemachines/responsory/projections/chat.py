@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 from responsory import events as ev
 from responsory import ids
+from responsory.events import TextDelta
 from responsory.projections.choices import Choices, check_begin, finish_reason, prompt_ids
 from responsory.projections.logprobs import chat_logprobs
 from responsory.projections.reasoning import ReasoningField, names_of, reasoning_keys
@@ -68,6 +69,11 @@ class ChatStream:
         state = self._choices.get(choice)
         if state is None:
             self._call.check(choice)
+        elif len(events) == 1 and type(event := events[0]) is TextDelta and state.plain:
+            # Nearly every feed is this one, so it is written out.
+            if not event.text or self._call.ended:
+                return []
+            return [f"{state.content}{quote(event.text)}{state.content_end}".encode()]
         frames: list[bytes] = []
         if self._call.ended:
             return frames
@@ -129,18 +135,19 @@ class _Shape:
 class _Choice:
     """One choice: what its chunks begin and end with, and its calls."""
 
-    __slots__ = ("_call", "_content", "_content_end", "_head", "_id", "_index", "_key", "_plain",
-                 "_shape", "calls")  # fmt: skip
+    __slots__ = ("_call", "_head", "_id", "_index", "_key", "_shape", "calls", "content",
+                 "content_end", "plain")  # fmt: skip
 
     def __init__(self, call: Choices, shape: _Shape, tail: str, index: int, head: str) -> None:
         self._call = call
         self._shape = shape
         self._id = tail
         self._index = index
-        self._plain = call.plain and not shape.logprobs
         self._head = f'{head}{{"index":{index},"delta":'
-        self._content = f'{self._head}{{"content":'
-        self._content_end = f",{shape.none}}}{OPEN}}}]{call.plain_end}"
+        self.plain = call.plain and not shape.logprobs
+        """A chunk of content is ``content``, its text, ``content_end``."""
+        self.content = f'{self._head}{{"content":'
+        self.content_end = f",{shape.none}}}{OPEN}}}]{call.plain_end}"
         self.calls = 0
         self._key = ""
         """``function`` or ``custom``, of the open call."""
@@ -157,10 +164,6 @@ class _Choice:
 
     def text(self, event: ev.TextDelta) -> str:
         """A chunk of content; nothing for what an event tells that was not asked for."""
-        if self._plain:
-            if not event.text:
-                return ""
-            return f"{self._content}{quote(event.text)}{self._content_end}"
         logprobs = event.logprobs if self._shape.logprobs else ()
         if not event.text and not logprobs:
             return self._told("", event.tokens)

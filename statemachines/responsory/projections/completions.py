@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any
 
 from responsory import events as ev
 from responsory import ids
+from responsory.events import TextDelta
 from responsory.projections.choices import Choices, check_begin, finish_reason, prompt_ids
 from responsory.projections.logprobs import completion_logprobs
 from responsory.projections.offsets import Offsets
@@ -62,6 +63,11 @@ class CompletionsStream:
 
     def feed(self, choice: int, events: Sequence[ev.Event]) -> list[bytes]:
         """Whole frames, in order, for these events of one choice."""
+        if len(events) == 1 and type(event := events[0]) is TextDelta and not self._call.ended:
+            # Nearly every feed is this one, so it is written out.
+            state = self._choices.get(choice)
+            if state is not None and state.plain and event.text:
+                return [f"{state.head}{quote(event.text)}{state.plain_end}".encode()]
         self._call.check(choice)
         frames: list[bytes] = []
         if self.ended:
@@ -108,7 +114,8 @@ class CompletionsStream:
     def _created(self, choice: int, event: ev.Created) -> _Choice:
         head = f'{self._call.head(event)}{{"index":{choice},"text":'
         prompt = f',"prompt_token_ids":{dumps(prompt_ids(event))}' if self._call.token_ids else ""
-        return _Choice(choice, self._call, head, prompt)
+        plain = self._call.plain and not self._logprobs
+        return _Choice(choice, self._call, head, prompt, plain=plain)
 
     def _chunk(
         self, choice: int, delta: Visible | None, end: ev.Completed | ev.Incomplete | None = None
@@ -117,13 +124,13 @@ class CompletionsStream:
         text = "" if delta is None else delta.text
         shown = "null"
         if self._logprobs and delta is not None:
-            shown = dumps(state.logprobs(delta, as_ids=self._as_ids))
+            arrays = state.logprobs(delta, as_ids=self._as_ids)
+            if text or arrays["tokens"]:  # a chunk that tells token ids alone has none
+                shown = dumps(arrays)
         finish = "null"
         if end is not None:
             finish = f'"{finish_reason(end)}","stop_reason":{dumps(end.stop)}'
         rest = f'{quote(text)},"logprobs":{shown},"finish_reason":{finish}'
-        if self._call.plain:
-            return f"{state.head}{rest}}}]{self._call.plain_end}".encode()
         rest += f"{state.told(end)}}}]"
         return f"{state.head}{rest}{self._call.chunk_end(rest)}".encode()
 
@@ -132,10 +139,13 @@ class _Choice:
     """One choice: the start of its chunks, the place of its next token, and the token ids that no
     chunk has told."""
 
-    __slots__ = ("_call", "_index", "_offsets", "_prompt", "_untold", "head")
+    __slots__ = ("_call", "_index", "_offsets", "_prompt", "_untold", "head", "plain", "plain_end")
 
-    def __init__(self, index: int, call: Choices, head: str, prompt: str) -> None:
+    def __init__(self, index: int, call: Choices, head: str, prompt: str, *, plain: bool) -> None:
         self.head = head
+        self.plain = plain
+        """A chunk in the midst is ``head``, its text, ``plain_end``."""
+        self.plain_end = f',"logprobs":null,"finish_reason":null}}]{call.plain_end}'
         self._index = index
         self._call = call
         self._offsets = Offsets()

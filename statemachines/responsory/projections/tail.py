@@ -21,19 +21,18 @@ def tail(log: EventLog, starting_after: int | None = None) -> Sequence[ev.Event]
     A log that was recovered after a crash can end below a number that a client has seen, because
     the last deltas were never stored. So a cursor past the end of an ended log is answered with the
     events that closed it: every client sees the end. A cursor within an ended log is taken at its
-    word, for the log does not say where it was recovered. Raises CursorExpired when compaction
-    dropped deltas after the cursor, ValueError for a negative cursor.
+    word, for the log does not say where it was recovered. Raises CursorExpired when deltas after
+    the cursor were dropped, ValueError for a negative cursor.
     """
     first = 0 if starting_after is None else starting_after + 1
     if first < 0:
         raise ValueError(f"no sequence number is {starting_after}")
-    last = log[-1].seq if len(log) else -1
-    if log.terminal and first > last + 1:
+    if log.terminal and first > log.seq:
         return _closing_group(log)
     if not log.compacted:
         return log[first:]
     found = [event for event in log if event.seq >= first]
-    if len(found) != max(0, last + 1 - first):
+    if len(found) != max(0, log.seq - first):
         raise CursorExpired(f"the deltas after sequence number {starting_after} were dropped")
     return found
 

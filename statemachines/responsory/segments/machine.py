@@ -116,15 +116,20 @@ class Segmenter:
             if self._quiet and pieces and self._is_clean(pieces):
                 return self._pass(pieces)
             return self._read(pieces)
-        channel = self._at_a_glance
-        if channel is not None:
-            text, starts = piece.text, self._starts
-            if text and not piece.logprobs and (not starts or holds_no_markup(text, starts)):
-                self._glanced += len(piece.ids)
-                return [channel(text)]
+        if not piece.logprobs and (segment := self.glance(piece.text, len(piece.ids))):
+            return [segment]
         if self._quiet and self._is_clean_piece(piece):
             return self._pass_piece(piece)
         return self._read(pieces)
+
+    def glance(self, text: str, ids: int = 1) -> Segment | None:
+        """The one segment that ``feed`` gives of a piece of this text, of ``ids`` tokens without
+        logprobs, where a glance at it tells. None: nothing was taken, and ``feed`` is due."""
+        channel, starts = self._at_a_glance, self._starts
+        if channel is None or not text or (starts and not holds_no_markup(text, starts)):
+            return None
+        self._glanced += ids
+        return channel(text)
 
     def finish(self, *, cut: bool = False) -> list[Segment]:
         """The segments of what was held: the text has ended.

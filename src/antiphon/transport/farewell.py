@@ -1,0 +1,58 @@
+"""Closing a connection without taking from its client what was sent last.
+
+A socket that is closed is reset when the client sends anything more, and one of HTTP/2 does: it
+gives back the windows of what it reads. With the reset goes all that it has not read yet. So the
+end is told, what still comes is dropped, and the socket is closed when the client has closed it,
+or has all there is and is silent.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import fcntl
+import socket
+import struct
+import sys
+import termios
+from collections.abc import Callable
+from contextlib import suppress
+
+HUSH_S = 1.0
+"""Of silence, from a client that has everything."""
+STUCK_S = 10.0
+"""Without taking a byte, of a client that has not."""
+LOOK_S = 0.02
+"""Between two looks at the socket: nobody tells when it is empty."""
+
+
+async def see_off(
+    reader: asyncio.StreamReader, writer: asyncio.StreamWriter, touched: Callable[[], float]
+) -> None:
+    """Wait until a client that has been told of the end is done with the connection.
+
+    ``touched`` is when it was last heard, or heard something, by the loop's clock. What it sends
+    has to be read by someone meanwhile. Where the system does not tell what is unsent, silence
+    alone counts.
+    """
+    loop = asyncio.get_running_loop()
+    with suppress(OSError, RuntimeError):
+        if writer.can_write_eof():
+            writer.write_eof()
+    left, moved = unsent(writer), touched()
+    while not (reader.at_eof() or writer.transport.is_closing()):
+        now, before, left = loop.time(), left, unsent(writer)
+        moved = max(moved, touched(), now if left < before else moved)
+        if now - moved >= (STUCK_S if left else HUSH_S):
+            return
+        await asyncio.sleep(LOOK_S)
+
+
+def unsent(writer: asyncio.StreamWriter) -> int:
+    """Bytes that the client's system has not taken; of the system's own buffer 0 if not known."""
+    size: int = writer.transport.get_write_buffer_size()
+    sock: socket.socket | None = writer.get_extra_info("socket")
+    if sock is not None and sys.platform == "linux":
+        with suppress(OSError):
+            told = fcntl.ioctl(sock.fileno(), termios.TIOCOUTQ, struct.pack("i", 0))
+            size += struct.unpack("i", told)[0]
+    return size
