@@ -21,7 +21,8 @@ ARROWS: dict[str, set[str]] = {
     "__main__": {"cli"},
     "api": {
         "errors", "requests", "responsory.projections", "runs",
-        "transport.counted", "transport.limits", "transport.quart_host", "transport.settings",
+        "transport.counted", "transport.limits", "transport.naming", "transport.quart_host",
+        "transport.settings",
     },
     "app": {"api", "config", "engines.port", "runs", "transport.quart_host"},
     "cli": {"config", "errors", "models", "responsory.projections", "serving"},

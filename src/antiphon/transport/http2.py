@@ -12,54 +12,37 @@ What differs from Hypercorn's, and why a client can tell:
 
 from __future__ import annotations
 
-import asyncio
 import logging
-from collections.abc import Sequence
-from functools import partial
 from typing import Any
 
 import h2.events
 import h2.exceptions
-from h2.connection import ConnectionState
 from h2.errors import ErrorCodes
-from h2.settings import SettingCodes
-from hypercorn.events import Closed, Event, RawData, Updated
+from hypercorn.events import Closed, Updated
 from hypercorn.protocol.events import (
     Body,
     EndBody,
-    InformationalResponse,
     Request,
     Response,
     StreamClosed,
     Trailers,
 )
 from hypercorn.protocol.events import Event as StreamEvent
-from hypercorn.protocol.h2 import H2Protocol
 from hypercorn.protocol.http_stream import HTTPStream
 from hypercorn.utils import filter_pseudo_headers
 
 from antiphon.transport.bare_errors import dressed, is_bare
-from antiphon.transport.expecting import asking, expects_continue
-from antiphon.transport.floods import Floods
-from antiphon.transport.http2_connection import ServerH2
-from antiphon.transport.http2_rules import malformed
+from antiphon.transport.http2_reading import Reading
 from antiphon.transport.send_buffer import SendBuffer
-from antiphon.transport.settings import HostConfig
-from antiphon.transport.unread import UnreadStreams
 
 log = logging.getLogger("antiphon.transport")
 
 
-class AntiphonH2(H2Protocol):
+class AntiphonH2(Reading):
     """One HTTP/2 connection."""
-
-    config: HostConfig
 
     def __init__(self, *connection: Any) -> None:
         super().__init__(*connection)
-        limits, counted = self.config.limits, self.config.counted
-        self._floods = Floods(limits, counted, asyncio.get_running_loop().time)
-        self.connection = ServerH2(limits, counted, self._floods)
         self._buffers: dict[int, SendBuffer] = {}
         self._gone = SendBuffer()
         """Takes the rest of an answer whose stream is gone."""
@@ -68,30 +51,6 @@ class AntiphonH2(H2Protocol):
         """Streams to look at in the next send pass, in order."""
         self._settled = True
         """Whether the end of the last answer has been written and accounted for."""
-        self._unread = UnreadStreams(self._give_up)
-
-    @property
-    def is_dropping(self) -> bool:
-        """Whether bodies of answered requests may still come. The connection may be idle then."""
-        return bool(self._unread)
-
-    async def handle(self, event: Event) -> None:
-        """Bytes from the client, or the end of the connection."""
-        if isinstance(event, Closed):
-            await self._close()
-        if isinstance(event, RawData):
-            try:
-                await self._handle_events(self.connection.receive_data(event.data))
-            except h2.exceptions.ProtocolError as error:
-                self._floods.tell(error)
-                await self.say_goodbye(error.error_code)
-                await self.send(Closed())
-
-    async def say_goodbye(self, error_code: ErrorCodes = ErrorCodes.NO_ERROR) -> None:
-        """Send GOAWAY, unless one has been sent or received already."""
-        if self.connection.state_machine.state is not ConnectionState.CLOSED:
-            self.connection.close_connection(error_code)
-        await self._flush()
 
     async def send_task(self) -> None:
         """Frame and write what is ready, until the connection closes."""
@@ -192,64 +151,14 @@ class AntiphonH2(H2Protocol):
         await self._close_stream(stream_id)
         self._settled = False
 
-    def _give_up(self, stream_id: int) -> None:
-        """Take no more of a body that nobody reads (section 8.1)."""
-        self.connection.reset_stream(stream_id, ErrorCodes.NO_ERROR)
+    def _settle(self) -> None:
         self._settled = False
         self.task_group.spawn(self.has_data.set)
 
-    async def _handle_events(self, events: Sequence[h2.events.Event]) -> None:
-        for event in events:
-            match event:
-                case h2.events.RequestReceived():
-                    await self._request(event)
-                case h2.events.DataReceived():
-                    await self._data(event)
-                case h2.events.StreamEnded():
-                    if (stream := self.streams.get(event.stream_id)) is not None:
-                        await stream.handle(EndBody(stream_id=event.stream_id))
-                    elif self._unread.end(event.stream_id):
-                        await self.send(Updated(idle=self.idle))
-                case h2.events.StreamReset():
-                    self._unread.end(event.stream_id)
-                    await self._close_stream(event.stream_id)
-                    await self.send(Updated(idle=self.idle))
-                case h2.events.WindowUpdated():
-                    await self._window_updated(event.stream_id)
-                case h2.events.RemoteSettingsChanged():
-                    if SettingCodes.INITIAL_WINDOW_SIZE in event.changed_settings:
-                        await self._window_updated(None)
-                case h2.events.ConnectionTerminated():
-                    await self.send(Closed())
-        await self._flush()
-
-    async def _request(self, event: h2.events.RequestReceived) -> None:
-        limit = self.config.h2_max_concurrent_streams
-        if self.context.terminated.is_set() or len(self.streams) >= limit:
-            self.connection.reset_stream(event.stream_id, ErrorCodes.REFUSED_STREAM)
-        elif (error := malformed(event)) is not None:
-            self.connection.reset_stream(event.stream_id, error)
-        else:
-            if self._unread and len(self.streams) + len(self._unread) >= limit:
-                self._unread.lose_oldest()
-            await self._create_stream(event)
-            await self.send(Updated(idle=False))
-
-    async def _data(self, event: h2.events.DataReceived) -> None:
-        if (stream := self.streams.get(event.stream_id)) is not None:
-            await stream.handle(Body(stream_id=event.stream_id, data=event.data))
-        else:
-            self._unread.drop(event.stream_id, event.flow_controlled_length)
-        self.connection.acknowledge_received_data(event.flow_controlled_length, event.stream_id)
-
     async def _create_stream(self, request: h2.events.RequestReceived) -> None:
         stream_id, pseudo = request.stream_id, dict(request.headers)
-        app = self.app
-        if request.stream_ended is None and expects_continue(request.headers):
-            go_on = InformationalResponse(stream_id, headers=[], status_code=100)
-            app = asking(app, partial(self.stream_send, go_on))
         stream = HTTPStream(
-            app,
+            self._application(request, pseudo[b":path"]),
             self.config,
             self.context,
             self.task_group,
@@ -279,12 +188,12 @@ class AntiphonH2(H2Protocol):
     async def _close_stream(self, stream_id: int) -> None:
         if (buffer := self._buffers.pop(stream_id, None)) is not None:
             buffer.close()
+        self._uptake.end(stream_id)
         await super()._close_stream(stream_id)
 
     async def _close(self) -> None:
         """The connection is gone: every handler hears of it and nobody waits any more."""
         self._abandon()
-        self._unread.clear()
         for stream_id in list(self.streams):
             await self._close_stream(stream_id)
         await self.has_data.set()
