@@ -22,6 +22,7 @@ from hypercorn.events import Closed, Updated
 from hypercorn.protocol.events import (
     Body,
     EndBody,
+    InformationalResponse,
     Request,
     Response,
     StreamClosed,
@@ -33,6 +34,7 @@ from hypercorn.utils import filter_pseudo_headers
 
 from antiphon.transport.bare_errors import dressed, is_bare
 from antiphon.transport.http2_reading import Reading
+from antiphon.transport.http2_rules import without_hops
 from antiphon.transport.send_buffer import SendBuffer
 
 log = logging.getLogger("antiphon.transport")
@@ -51,6 +53,11 @@ class AntiphonH2(Reading):
         """Streams to look at in the next send pass, in order."""
         self._settled = True
         """Whether the end of the last answer has been written and accounted for."""
+
+    @property
+    def owes(self) -> bool:
+        """Whether something is queued until the client takes it."""
+        return any(map(len, self._buffers.values()))
 
     async def send_task(self) -> None:
         """Frame and write what is ready, until the connection closes."""
@@ -119,6 +126,9 @@ class AntiphonH2(Reading):
                 response, body = dressed(event, self.config)
                 await super().stream_send(response)
                 await self._queue(body)
+            case Response() | InformationalResponse():
+                event.headers[:] = without_hops(event.headers)
+                await super().stream_send(event)
             case _:
                 await super().stream_send(event)
 

@@ -32,6 +32,9 @@ from antiphon.transport.settings import HostConfig
 from antiphon.transport.unread import UnreadStreams
 from antiphon.transport.uptake import Uptake, taking
 
+ASKING = b"antiphon"
+"""What a PING carries: eight bytes of our choice."""
+
 
 class Reading(H2Protocol):
     """The receiving side of one connection."""
@@ -82,6 +85,17 @@ class Reading(H2Protocol):
         if self.connection.state_machine.state is not ConnectionState.CLOSED:
             self.connection.close_connection(error_code)
         await self._flush()
+
+    def ask(self) -> None:
+        """Ask the client whether it is there."""
+        with suppress(h2.exceptions.ProtocolError):  # The connection may be over.
+            self.connection.ping(ASKING)
+        self.task_group.spawn(self._flush)
+
+    @property
+    @abstractmethod
+    def owes(self) -> bool:
+        """Whether something is queued until the client takes it."""
 
     async def _handle_events(self, events: Sequence[h2.events.Event]) -> None:
         opened: set[int | None] = set()  # What a window was opened for; often for the same again.

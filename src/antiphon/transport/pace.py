@@ -22,7 +22,7 @@ from hypercorn.typing import (
     Scope,
 )
 
-from antiphon.transport.limits import Limits
+from antiphon.transport.limits import LIMITED, Limits
 
 GONE: HTTPDisconnectEvent = {"type": "http.disconnect"}
 
@@ -67,6 +67,8 @@ def paced(app: AppWrapper, limits: Limits, refuse: Refuse) -> AppWrapper:
         sync_spawn: Callable[..., Any],
         call_soon: Callable[..., Any],
     ) -> None:
+        if scope["type"] != "lifespan":
+            scope["extensions"][LIMITED] = {}
         if scope["type"] == "http":
             watch = _Watch(limits, scope, receive, send, refuse)
             receive, send = watch.receive, watch.send
