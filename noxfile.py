@@ -1,8 +1,8 @@
 """Every task of the project, each in its own virtual environment made by pip.
 
-``serve`` and ``tests`` are the README's two commands; ``lint``, ``types``, ``lifecycle`` and
-``conformance`` are the gates beside them, ``bench`` measures. Environments are reused between
-runs: the install step is then a quick look.
+``serve`` and ``tests`` are the README's two commands; ``lint``, ``types``, ``lifecycle``,
+``transport`` and ``conformance`` are the gates beside them, ``bench`` measures. Environments are
+reused between runs: the install step is then a quick look.
 """
 
 from __future__ import annotations
@@ -135,6 +135,16 @@ def _check_library(session: nox.Session, away: Path) -> None:
         session.run("pytest", "tests/typing/checkers.py")
         mutation = ("python", "tests/mutation/run.py", "--tests", "tests/responsory", "--jobs", "2")
         session.run(*mutation, "--modules", ",".join(MACHINE))
+
+
+@nox.session
+def transport(session: nox.Session) -> None:
+    """What clients can do to the host, over real sockets, against ours and Hypercorn as it comes.
+
+    ``nox -s transport -- --minutes 1`` shortens the long streams; the rest are pytest's arguments.
+    """
+    install(session, "transport")
+    session.run("pytest", "tests/faults", *session.posargs, env={"OMP_NUM_THREADS": "1"})
 
 
 @nox.session
