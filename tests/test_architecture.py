@@ -25,8 +25,14 @@ ARROWS: dict[str, set[str]] = {
         "transport.settings",
     },
     "app": {"api", "config", "engines.port", "runs", "transport.quart_host"},
-    "cli": {"config", "errors", "models", "responsory.projections", "serving"},
-    "config": {"errors", "responsory.projections"},
+    "cli": {
+        "config", "errors", "models", "responsory.projections", "serving", "transport.limits",
+        "transport.settings",
+    },
+    "config": {
+        "errors", "responsory.projections", "transport.addresses", "transport.limits",
+        "transport.settings",
+    },
     "engines": {"errors"},
     "engines.torch": {"engines.frame_builder", "engines.port", "errors", "models"},
     "errors": set(),
