@@ -138,4 +138,4 @@ async def test_a_host_that_does_not_watch_over_bodies_is_not_relied_on() -> None
     async with app.test_client().request("/", method="POST", headers=headers) as client:
         await client.send(b"{")
         assert await client.receive() == b"request_timeout"
-        assert client.status_code == 408
+        assert (await client.as_response()).status_code == 408

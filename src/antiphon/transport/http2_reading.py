@@ -70,13 +70,12 @@ class Reading(H2Protocol):
             self._unread.clear()
             self._header_due.watch(False)
             await self._close()
-        if isinstance(event, RawData):
+        if isinstance(event, RawData) and not self.closed:
             try:
                 await self._handle_events(self.connection.receive_data(event.data))
             except h2.exceptions.ProtocolError as error:
                 self._floods.tell(error)
-                await self.say_goodbye(error.error_code)
-                await self.send(Closed())
+                await self._end(error.error_code)
             else:
                 self._header_due.watch(self.connection.is_mid_frame and not self.closed)
 
@@ -162,6 +161,7 @@ class Reading(H2Protocol):
 
     async def _end(self, error_code: ErrorCodes) -> None:
         await self.say_goodbye(error_code)
+        await self.handle(Closed())
         await self.send(Closed())
 
     def _application(self, request: h2.events.RequestReceived, path: bytes) -> AppWrapper:
