@@ -1,8 +1,8 @@
 """Every task of the project, each in its own virtual environment made by pip.
 
-``serve`` and ``tests`` are the README's two commands; ``lint``, ``types``, ``lifecycle`` and
-``conformance`` are the gates beside them, ``bench`` prints ratios. Environments are reused between
-runs: the install step is then a quick look.
+``serve`` and ``tests`` are the README's two commands; ``lint``, ``types``, ``lifecycle``,
+``transport`` and ``conformance`` are the gates beside them, ``bench`` measures. Environments are
+reused between runs: the install step is then a quick look.
 """
 
 from __future__ import annotations
@@ -68,8 +68,12 @@ def bench(session: nox.Session) -> None:
     """Benchmarks, printed as ratios to a baseline taken in the same run.
 
     ``nox -s bench -- -k lifecycle``: arguments are pytest's, and leave the served model out.
+    ``nox -s bench -- serve``: the whole front end under load (``docs/performance.md``).
     """
-    install(session, "tests")
+    install(session, "bench")
+    if session.posargs[:1] == ["serve"]:
+        session.run("python", "-m", "benchmarks.serve", *session.posargs[1:])
+        return
     if not session.posargs:
         session.run("python", "benchmarks/first_light.py", env={"OMP_NUM_THREADS": "1"})
     session.run(
@@ -131,6 +135,16 @@ def _check_library(session: nox.Session, away: Path) -> None:
         session.run("pytest", "tests/typing/checkers.py")
         mutation = ("python", "tests/mutation/run.py", "--tests", "tests/responsory", "--jobs", "2")
         session.run(*mutation, "--modules", ",".join(MACHINE))
+
+
+@nox.session
+def transport(session: nox.Session) -> None:
+    """What clients can do to the host, over real sockets, against ours and Hypercorn as it comes.
+
+    ``nox -s transport -- --minutes 1`` shortens the long streams; the rest are pytest's arguments.
+    """
+    install(session, "transport")
+    session.run("pytest", "tests/faults", *session.posargs, env={"OMP_NUM_THREADS": "1"})
 
 
 @nox.session

@@ -21,11 +21,18 @@ ARROWS: dict[str, set[str]] = {
     "__main__": {"cli"},
     "api": {
         "errors", "requests", "responsory.projections", "runs",
-        "transport.counted", "transport.limits", "transport.quart_host", "transport.settings",
+        "transport.counted", "transport.limits", "transport.naming", "transport.quart_host",
+        "transport.settings",
     },
     "app": {"api", "config", "engines.port", "runs", "transport.quart_host"},
-    "cli": {"config", "errors", "models", "responsory.projections", "serving"},
-    "config": {"errors", "responsory.projections"},
+    "cli": {
+        "config", "errors", "models", "responsory.projections", "serving", "transport.limits",
+        "transport.settings",
+    },
+    "config": {
+        "errors", "responsory.projections", "transport.addresses", "transport.limits",
+        "transport.settings",
+    },
     "engines": {"errors"},
     "engines.torch": {"engines.frame_builder", "engines.port", "errors", "models"},
     "errors": set(),

@@ -1,8 +1,8 @@
 """Servers that are measured beside ours, in the same run and by the same client.
 
-A peer is a module of this package that keeps ``Peer``: ``benchmarks.peers.<name>``, or one of
-several in a module, where ``PEERS`` of the module says name to peer. What it starts is a
-``Server``. Pinning, counting and accounting are not its business; it only says whose CPU counts.
+``PEERS`` of a module of this package says name to ``Peer``. What it starts is a
+``Server``. Counting and accounting are not its business; it only says whose CPU counts. A peer that
+is an attrs class with a field ``times`` is told there where to write when its steps leave.
 """
 
 from __future__ import annotations

@@ -10,7 +10,7 @@ from __future__ import annotations
 import json
 import sys
 import time
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 from importlib import import_module
 from itertools import islice
@@ -56,9 +56,10 @@ class Job:
 class Steps:
     """The requests of a core and the clock of its steps; at most ``streams`` run at a time."""
 
-    def __init__(self, job: Job) -> None:
+    def __init__(self, job: Job, clock: Callable[[], float] = time.monotonic) -> None:
         self._engine = import_module("vllm.v1.engine")
         self._stats = import_module("vllm.v1.metrics.stats")
+        self._clock = clock
         self._first_word = job.first_word
         self._together = job.streams
         self._period = job.step_us / 1e6
@@ -73,7 +74,7 @@ class Steps:
     def add(self, request: Any) -> None:
         """Take an ``EngineCoreRequest``."""
         self._waiting[request.request_id] = request
-        self._came = time.monotonic()
+        self._came = self._clock()
 
     def abort(self, ids: Iterable[str]) -> None:
         """Drop requests; those that are not known are ignored."""
@@ -83,19 +84,22 @@ class Steps:
 
     def wait(self) -> float | None:
         """Seconds until ``step`` is worth a call; None while there is no request."""
-        now = time.monotonic()
+        now = self._clock()
         moments = [self._due] if self._running else []
         if self._waiting and len(self._running) < self._together:
-            moments.append(now if self._all_are_here(now) else now + LOOK_S)
+            moments.append(max(self._due, now if self._all_are_here(now) else now + LOOK_S))
         return max(0.0, min(moments) - now) if moments else None
 
     def step(self) -> Any | None:
         """The ``EngineCoreOutputs`` of a step; None if none is due."""
-        now = time.monotonic()
-        begun = self._begin(now) if self._waiting and self._all_are_here(now) else {}
-        if not self._running or now < self._due:
+        now = self._clock()
+        if now < self._due:
             return None
-        self._due = max(self._due + self._period, now) + HEAD_S * len(begun)
+        begun = self._begin() if self._waiting and self._all_are_here(now) else {}
+        if not self._running:
+            return None
+        late = now - self._due > self._period
+        self._due = (now if late else self._due) + self._period + HEAD_S * len(begun)
         word, made = self._step % SIZE, self._engine.EngineCoreOutput
         token = self._first_word + word
         outputs = [made(name, [token]) for name in self._running]
@@ -122,15 +126,13 @@ class Steps:
         there = len(self._waiting) + len(self._running)
         return there >= self._together or now >= self._came + PATIENCE_S
 
-    def _begin(self, now: float) -> dict[str, Any]:
-        """Those that begin in the step that comes next, by id."""
+    def _begin(self) -> dict[str, Any]:
+        """Those that begin in the step that comes now, by id."""
         room = self._together - len(self._running)
         begun = dict(islice(self._waiting.items(), room))
         for name, request in begun.items():
             del self._waiting[name]
             self._running[name] = request.sampling_params.max_tokens
-        if begun:
-            self._due = max(self._due, now)
         return begun
 
     def _report_prompt(self, output: Any, request: Any, now: float) -> None:

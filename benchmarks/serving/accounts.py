@@ -67,6 +67,6 @@ def busy_s() -> float:
 
 
 def children_s() -> float:
-    """CPU seconds of this process and of its children that have ended."""
-    both = (resource.getrusage(who) for who in (resource.RUSAGE_CHILDREN, resource.RUSAGE_SELF))
-    return sum(used.ru_utime + used.ru_stime for used in both)
+    """CPU seconds of the children of this process that have ended, and of theirs."""
+    used = resource.getrusage(resource.RUSAGE_CHILDREN)
+    return used.ru_utime + used.ru_stime

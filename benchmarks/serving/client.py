@@ -13,6 +13,7 @@ from pathlib import Path
 
 import attrs
 from benchmarks.peers import Api, Proto
+from benchmarks.serving.processes import ROOT
 from benchmarks.serving.request_bytes import RequestBytes
 
 SOURCE = Path(__file__).with_name("client.c")
@@ -77,6 +78,7 @@ class Client:
                 capture_output=True,
                 text=True,
                 check=False,
+                cwd=ROOT,
                 timeout=limit_s + 30,
                 preexec_fn=partial(os.sched_setaffinity, 0, {self._cpu}),
             )

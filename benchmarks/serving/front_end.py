@@ -12,15 +12,13 @@ import time
 from unittest.mock import patch
 
 from benchmarks.serving.scripted_engine import ScriptedEngine
-from benchmarks.serving.word_prompter import WordPrompter
+from benchmarks.serving.word_prompter import MODEL, WordPrompter
 
 from antiphon import serving
 from antiphon.cli.serve import serve
 from antiphon.config import Config
 from antiphon.loading import Loaded
 from antiphon.runs.catalogue import ServedModel
-
-MODEL = "tiny"
 
 
 def main() -> None:

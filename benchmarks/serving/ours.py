@@ -10,8 +10,8 @@ from importlib.util import find_spec
 from pathlib import Path
 
 from benchmarks.peers import Api, Proto, Server
-from benchmarks.serving.front_end import MODEL
 from benchmarks.serving.processes import Process
+from benchmarks.serving.word_prompter import MODEL
 
 PATHS: Mapping[Api, str] = {
     "chat": "/v1/chat/completions",

@@ -12,9 +12,12 @@ from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from functools import partial
 from http.client import HTTPConnection, HTTPException
+from pathlib import Path
 
 from benchmarks.serving.accounts import tree
 
+ROOT = Path(__file__).parents[2]
+"""Where processes start, so that they find this package."""
 START_S = 60.0
 END_S = 5.0
 
@@ -41,6 +44,7 @@ class Process:
         self._printed = tempfile.TemporaryFile()  # noqa: SIM115  # it lives as long as the process
         self._popen = subprocess.Popen(
             command,
+            cwd=ROOT,
             stdin=subprocess.DEVNULL,
             stdout=self._printed,
             stderr=self._printed,

@@ -102,6 +102,7 @@ class Http1:
             elif isinstance(event, h11.EndOfMessage):
                 self._ended = True
                 self._stream.end()
+                return b""
             elif isinstance(event, h11.ConnectionClosed):
                 sys.exit("the connection of a stream was closed")
             else:

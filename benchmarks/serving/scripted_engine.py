@@ -6,6 +6,7 @@ import asyncio
 import socket
 from collections import deque
 from collections.abc import AsyncIterator, Sequence
+from typing import cast
 
 from benchmarks.serving.hand_off import ABORT, COMMAND, STOP, SUBMIT, Decoder
 from benchmarks.serving.words import SIZE
@@ -40,7 +41,7 @@ class ScriptedEngine:
         )
         loop = asyncio.get_running_loop()
         self._link.setblocking(False)
-        _, self._wire = await loop.create_connection(lambda: _Wire(info), sock=self._link)
+        _, self._wire = await loop.create_unix_connection(lambda: _Wire(info), sock=self._link)
         return info
 
     def submit(self, request: EngineRequest) -> None:
@@ -81,8 +82,7 @@ class _Wire(asyncio.Protocol):
         self.lost = asyncio.Event()
 
     def connection_made(self, transport: asyncio.BaseTransport) -> None:
-        assert isinstance(transport, asyncio.WriteTransport)
-        self._transport = transport
+        self._transport = cast("asyncio.WriteTransport", transport)  # uvloop's is no instance of it
 
     def data_received(self, data: bytes) -> None:
         self._frames.extend(self._decoder.feed(data))

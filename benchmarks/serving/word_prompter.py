@@ -12,6 +12,8 @@ from antiphon.prompting.detokenizer import Detokenizer
 from antiphon.prompting.prompter import checked_ids, spelled, spelled_apart
 from antiphon.prompting.template import Message
 
+MODEL = "tiny"
+"""The name it is served under."""
 PROMPT_TOKENS = 16
 
 

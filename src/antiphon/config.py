@@ -6,17 +6,23 @@ Flags win over environment variables (``ANTIPHON_<FLAG>``), which win over the d
 from __future__ import annotations
 
 import re
+from importlib.util import find_spec
 from pathlib import Path
 from typing import Literal, TypeAlias
 
 import attrs
 
 from antiphon.errors import StartupError
+from antiphon.transport.addresses import Address, TcpAddress, parse_address
+from antiphon.transport.limits import DEFAULT_LIMITS, Limits
+from antiphon.transport.settings import BACKLOG, HttpVersions
 from responsory.projections.reasoning import ReasoningField
 from responsory.projections.responses import Profile
 
 EngineName: TypeAlias = Literal["torch", "replay"]
 UnknownModelStatus: TypeAlias = Literal[400, 404]
+EventLoop: TypeAlias = Literal["auto", "asyncio", "uvloop"]
+Switch: TypeAlias = Literal["auto", "off"]
 
 DEFAULT_FIXTURES = Path("fixtures")
 TORCH_ONLY = frozenset({"served_model_name", "device", "dtype", "threads", "max_running"})
@@ -34,8 +40,26 @@ class Config:
     engine: EngineName = "torch"
     host: str = "127.0.0.1"
     port: int = 8000
+    bind: tuple[str, ...] = ()
+    """Addresses instead of host and port: ``HOST:PORT``, ``unix:PATH``, ``fd://N``."""
+    backlog: int = BACKLOG
+    """Connections that may wait to be accepted, on each address."""
+    http: HttpVersions = "auto"
+    """The versions of HTTP that are spoken."""
+    loop: EventLoop = "auto"
+    """The event loop; ``auto`` is uvloop where that is installed."""
     certfile: Path | None = None
     keyfile: Path | None = None
+    client_ca: Path | None = None
+    """Authorities of which a client must show a certificate."""
+    forwarded_allow_ips: tuple[str, ...] = ()
+    """Proxies that are believed about the client: addresses, networks, ``unix`` or ``*``."""
+    access_log: str | None = None
+    """File with a line for each request; ``-`` is standard output."""
+    h2_direct_framing: Switch = "auto"
+    """Whether DATA of plainly open HTTP/2 streams is framed without the library."""
+    limits: Limits = DEFAULT_LIMITS
+    """What one client may take of the transport."""
     api_key: tuple[str, ...] = ()
     device: str = "auto"
     dtype: str = "auto"
@@ -65,13 +89,12 @@ class Config:
     """Origins whose pages may call the API from a browser; ``*`` is any."""
     secret: str | None = attrs.field(default=None, repr=False)
     """Signs the reasoning that clients keep for us. None: another one in every process."""
-    grace: float = 2.0
+    drain_timeout: float = 30.0
     """Seconds that open answers get when the server is told to stop."""
 
     def check(self) -> None:
         """Settings that exclude each other. Raises ``StartupError``."""
-        if (self.certfile is None) != (self.keyfile is None):
-            raise StartupError("--certfile and --keyfile must be given together.")
+        self._check_transport()
         if self.engine == "replay" and self.model is not None:
             raise StartupError("MODEL is for the torch engine; replay serves every recording.")
         others = TORCH_ONLY if self.engine == "replay" else REPLAY_ONLY
@@ -85,6 +108,35 @@ class Config:
             raise StartupError("--cors-origin is * or SCHEME://HOST[:PORT], without a path.")
         if self.secret is not None and not self.secret:
             raise StartupError("--secret must not be empty.")
+
+    def _check_transport(self) -> None:
+        if (self.certfile is None) != (self.keyfile is None):
+            raise StartupError("--certfile and --keyfile must be given together.")
+        if self.client_ca is not None and self.certfile is None:
+            raise StartupError("--client-ca needs --certfile and --keyfile.")
+        if self.bind and (self.host, self.port) != (DEFAULTS.host, DEFAULTS.port):
+            raise StartupError("--bind stands in the place of --host and --port.")
+        if self.access_log == "":
+            raise StartupError("--access-log is a file, or - for standard output.")
+        if self.loop == "uvloop" and find_spec("uvloop") is None:
+            raise StartupError("--loop uvloop needs uvloop: pip install 'antiphon[uvloop]'.")
+        limits = self.limits
+        if limits.stream_low > limits.stream_high:
+            raise StartupError("--stream-low must not be above --stream-high.")
+        if limits.stream_high > limits.connection_high:
+            raise StartupError("--stream-high must not be above --connection-high.")
+
+    @property
+    def addresses(self) -> tuple[Address, ...]:
+        """Where to listen. Raises ``StartupError`` for what is no address."""
+        if self.bind:
+            return tuple(parse_address(text) for text in self.bind)
+        return (TcpAddress(self.host, self.port),)
+
+    @property
+    def uses_uvloop(self) -> bool:
+        """Whether the event loop is uvloop's."""
+        return self.loop != "asyncio" and find_spec("uvloop") is not None
 
 
 def _is_origin(text: str) -> bool:

@@ -14,9 +14,12 @@ MOST_NAMES = 6
 
 
 def greeting(
-    config: Config, models: Sequence[ServedModel], example: ServedModel, url: str
+    config: Config, models: Sequence[ServedModel], example: ServedModel, urls: Sequence[str]
 ) -> Iterator[str]:
-    """The lines; ``url`` is the server's address with its real port, ``example`` one to ask."""
+    """The lines; ``urls`` are the server's addresses with their real ports, ``example`` one to ask.
+
+    A socket in the file system is ``unix:`` and its path.
+    """
     info = models[0].info
     names = [model.id for model in models]
     more = f" and {len(names) - MOST_NAMES} more" if len(names) > MOST_NAMES else ""
@@ -25,10 +28,20 @@ def greeting(
         yield f"Engine   {info.name}, pace {config.pace}"
     else:
         yield f"Engine   {info.name}, {info.dtype} on {info.device}, context {info.context_length}"
-    protocols = "HTTP/2 and HTTP/1.1 over TLS" if config.certfile else "HTTP/2 (h2c) and HTTP/1.1"
-    yield f"Address  {url} ({protocols})"
+    for url in urls:
+        yield f"Address  {url} ({_protocols(config, url)})"
     yield "Try it:"
-    yield f"  {curl_line(config, example, url)}"
+    yield f"  {curl_line(config, example, urls[0])}"
+
+
+def _protocols(config: Config, url: str) -> str:
+    is_safe = url.startswith("https:")
+    spoken = {"1.1": "HTTP/1.1", "2": "HTTP/2" if is_safe else "HTTP/2 (h2c)"}
+    versions = ("2", "1.1") if config.http == "auto" else (config.http,)
+    text = " and ".join(spoken[version] for version in versions)
+    if not is_safe:
+        return text
+    return f"{text} over TLS" + (", for known clients" if config.client_ca else "")
 
 
 def curl_line(config: Config, model: ServedModel, url: str) -> str:
@@ -39,9 +52,22 @@ def curl_line(config: Config, model: ServedModel, url: str) -> str:
         body["messages"] = [{"role": "user", "content": "What is the capital of Japan?"}]
     else:
         path, body["prompt"] = "completions", "The capital of Japan is"
-    key = "-H 'authorization: Bearer YOUR_KEY' " if config.api_key else ""
-    trust = "-k " if config.certfile else ""
-    return (
-        f"curl -N {trust}{url}/v1/{path} {key}-H 'content-type: application/json' "
-        f"-d {shlex.quote(json.dumps(body))}"
-    )
+    words = ["curl", "-N", *_how_to_connect(config, url)]
+    socket = url.startswith("unix:")
+    words.append(f"{'http://localhost' if socket else url}/v1/{path}")
+    if config.api_key:
+        words += ["-H", "authorization: Bearer YOUR_KEY"]
+    words += ["-H", "content-type: application/json", "-d", json.dumps(body)]
+    return shlex.join(words)
+
+
+def _how_to_connect(config: Config, url: str) -> Iterator[str]:
+    if url.startswith("https:"):
+        yield "-k"
+        if config.client_ca is not None:
+            yield from ("--cert", "YOUR_CERTIFICATE", "--key", "YOUR_KEY_FILE")
+        return
+    if config.http == "2":
+        yield "--http2-prior-knowledge"
+    if url.startswith("unix:"):
+        yield from ("--unix-socket", url.removeprefix("unix:"))

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import asyncio
 import logging
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
+from contextlib import ExitStack
 from functools import partial
 
 import anyio
@@ -16,9 +17,11 @@ from antiphon.greeting import greeting
 from antiphon.loading import load
 from antiphon.transport.door import Door
 from antiphon.transport.ending import Ending
-from antiphon.transport.listener import Listener, bind
+from antiphon.transport.front import fronted
+from antiphon.transport.listener import listen
 from antiphon.transport.settings import HostConfig
 from antiphon.transport.sink import StepFlush
+from antiphon.transport.tls import Certificate, reloaded_on_hangup
 from antiphon.transport.worker import serve_on
 
 log = logging.getLogger(__name__)
@@ -32,22 +35,32 @@ async def serve_forever(config: Config, say: Callable[[str], None]) -> bool:
     whether the load was over: if not, threads may be at it still, and nobody can stop them.
     """
     ending = Ending()
-    with (
-        bind(
-            config.host, config.port, certfile=config.certfile, keyfile=config.keyfile
-        ) as listener,
-        ending.on_signals(),
-    ):
-        opening = Opening(config, ending)
+    opening = Opening(config, ending)
+    with ExitStack() as stack:
+        certificate = _certificate(config)
+        listeners = [
+            stack.enter_context(listen(address, certificate, config.backlog))
+            for address in config.addresses
+        ]
+        front = fronted(
+            opening.door,
+            opening.host_config,
+            access_log=config.access_log,
+            forwarded_allow_ips=config.forwarded_allow_ips,
+        )
+        app = stack.enter_context(front)
+        stack.enter_context(ending.on_signals())
+        stack.enter_context(reloaded_on_hangup(certificate))
         say("Loading …")
-        task = asyncio.ensure_future(opening.run(listener, say))
+        urls = [listener.url for listener in listeners]
+        task = asyncio.ensure_future(opening.run(urls, say))
         try:
             await serve_on(
-                opening.door,
-                [listener],
+                app,
+                listeners,
                 ending,
-                config=HostConfig(new_tail, counted=opening.metrics.transport, flush=opening.flush),
-                grace_s=config.grace,
+                config=opening.host_config,
+                grace_s=config.drain_timeout,
                 drain=lambda: opening.door.drain(),
             )
         finally:
@@ -59,6 +72,12 @@ async def serve_forever(config: Config, say: Callable[[str], None]) -> bool:
     return opening.loaded
 
 
+def _certificate(config: Config) -> Certificate | None:
+    if config.certfile is None or config.keyfile is None:
+        return None
+    return Certificate(config.certfile, config.keyfile, config.client_ca, config.http)
+
+
 class Opening:
     """A door that is opened once its model is loaded."""
 
@@ -67,15 +86,23 @@ class Opening:
         self._ending = ending
         self.metrics = Metrics()
         self.flush = StepFlush()
+        self.host_config = HostConfig(
+            new_tail,
+            config.limits,
+            self.metrics.transport,
+            http=config.http,
+            flush=self.flush,
+            h2_direct_framing=config.h2_direct_framing == "auto",
+        )
         self.door = Door(make_starting_app(config, self.metrics))
         self.loaded = False
         self.failure: Exception | None = None
         """What ended the server, where it was no signal."""
 
-    async def run(self, listener: Listener, say: Callable[[str], None]) -> None:
+    async def run(self, urls: Sequence[str], say: Callable[[str], None]) -> None:
         """Load, open, and keep the engine going until cancelled. A failure ends the server."""
         try:
-            await self._load_and_run(listener, say)
+            await self._load_and_run(urls, say)
         except Exception as failure:
             if self._ending.asked.is_set():
                 log.warning("a failure at the end of the server", exc_info=failure)
@@ -83,14 +110,14 @@ class Opening:
                 self.failure = _alone(failure)
                 self._ending.ask()
 
-    async def _load_and_run(self, listener: Listener, say: Callable[[str], None]) -> None:
+    async def _load_and_run(self, urls: Sequence[str], say: Callable[[str], None]) -> None:
         engine, models, example = await load(self._config)
         self.loaded = True
         service = make_service(engine, models, self._config, self.metrics, flush=self.flush.run)
         async with running(service):
-            self.door.drain = partial(service.fanout.drain, self._config.grace)
+            self.door.drain = partial(service.fanout.drain, self._config.drain_timeout)
             self.door.app = make_app(service)
-            for line in greeting(self._config, models, example, listener.url):
+            for line in greeting(self._config, models, example, urls):
                 say(line)
             await anyio.sleep_forever()
 

@@ -18,6 +18,7 @@ from antiphon.engines.port import EngineError, EngineInfo, EngineRequest, Finish
 from antiphon.prompting.replay_prompter import ReplayPrompter
 from antiphon.runs.catalogue import ServedModel
 from antiphon.transport.ending import Ending
+from antiphon.transport.limits import DEFAULT_LIMITS, Limits
 from antiphon.transport.listener import Listener, bind
 from antiphon.transport.settings import HostConfig
 from antiphon.transport.worker import serve_on
@@ -137,9 +138,9 @@ class Hosted:
 
 @asynccontextmanager
 async def hosted(
-    clock: Callable[[], float] | None = None, **settings: Any
+    clock: Callable[[], float] | None = None, limits: Limits = DEFAULT_LIMITS, **settings: Any
 ) -> AsyncIterator[Hosted]:
-    """``settings`` of the server; ``clock`` is that of the rate limit."""
+    """``settings`` of the server, ``limits`` of its host; ``clock`` is that of the rate limit."""
     engine = SteeredEngine()
     model = ServedModel(
         id="m",
@@ -154,7 +155,7 @@ async def hosted(
         async with running(service), anyio.create_task_group() as tasks:
 
             async def run() -> None:
-                config = HostConfig(new_tail)
+                config = HostConfig(new_tail, limits)
                 await serve_on(make_app(service), [listener], ending, config=config, grace_s=0)
 
             tasks.start_soon(run)

@@ -178,19 +178,3 @@ async def some(turns: int) -> None:
     """Let the event loop turn that often."""
     for _ in range(turns):
         await anyio.lowlevel.checkpoint()
-
-
-async def test_a_body_that_does_not_come_is_not_waited_for(
-    host: tuple[WatchedEngine, Any, str],
-) -> None:
-    _, service, url = host
-    service.body_timeout_s = 0.01
-    reader, writer = await asyncio.open_connection("127.0.0.1", int(url.rpartition(":")[2]))
-    writer.write(
-        b"POST /v1/responses HTTP/1.1\r\nhost: x\r\ncontent-type: application/json\r\n"
-        b"content-length: 9\r\n\r\n{"
-    )
-    with anyio.fail_after(10):
-        answer = await reader.readuntil(b"request_timeout")
-    assert answer.startswith(b"HTTP/1.1 408 ")
-    writer.close()

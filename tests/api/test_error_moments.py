@@ -10,6 +10,7 @@ import httpx
 import pytest
 
 from antiphon.api.rate_limit import TokenBuckets
+from antiphon.transport.limits import Limits
 from api.hosted import BODIES, CHAT, COMPLETIONS, JSON, PROTOCOLS, RESPONSES, hosted
 from api.test_error_table import RETRY, error_of
 from transport.hosting import H1Client, H2Client
@@ -34,8 +35,7 @@ def read(answer: bytes) -> httpx.Response:
 @pytest.mark.parametrize("code", ["request_timeout"])
 @pytest.mark.parametrize("protocol", PROTOCOLS)
 async def test_a_body_that_does_not_come(protocol: str, code: str) -> None:
-    async with hosted() as host:
-        host.service.body_timeout_s = 0.01
+    async with hosted(limits=Limits(body_first_byte=0.01, body_rate_window=0.01)) as host:
         if protocol == "HTTP/1.1":
             async with H1Client.open(host.listener) as client:
                 await client.send(head("content-length: 9") + b"{")

@@ -9,20 +9,48 @@ import attrs
 import click
 import pytest
 
+from antiphon.cli.limit_options import OPTIONS, take_limits
 from antiphon.cli.serve import serve
 from antiphon.config import Config
+from antiphon.transport.limits import DEFAULT_LIMITS, Limits
 
 PARAMETERS = {each.name: each for each in serve.params}
 HINTS = typing.get_type_hints(Config)
 
 
 def test_every_setting_is_an_option_or_the_argument() -> None:
-    assert set(PARAMETERS) == {field.name for field in attrs.fields(Config)}
+    settings = {field.name for field in attrs.fields(Config)} - {"limits"}
+    assert set(PARAMETERS) == settings | set(OPTIONS)
+
+
+# A window has no flag: it is what the rate beside it is averaged over.
+WITHOUT_FLAG = {"body_rate_window"}
+
+
+def test_every_limit_of_the_transport_is_an_option() -> None:
+    assert set(OPTIONS) == {field.name for field in attrs.fields(Limits)} - WITHOUT_FLAG
 
 
 def test_what_is_not_given_is_the_default() -> None:
     given: dict[str, Any] = serve.make_context("serve", []).params
-    assert Config(**given) == Config()
+    assert Config(limits=take_limits(given), **given) == Config()
+
+
+@pytest.mark.parametrize("name", OPTIONS)
+def test_a_limit_that_is_given_is_that_of_the_transport(name: str) -> None:
+    value = getattr(DEFAULT_LIMITS, name) + 1
+    flag = f"--{name.replace('_', '-')}"
+    given: dict[str, Any] = serve.make_context("serve", [flag, str(value)]).params
+    assert take_limits(given) == attrs.evolve(DEFAULT_LIMITS, **{name: value})
+
+
+@pytest.mark.parametrize("name", OPTIONS)
+@pytest.mark.parametrize("value", ["0", "-1", "many", str(2**31)])
+def test_limits_that_cannot_be(name: str, value: str) -> None:
+    if value == str(2**31) and "window" not in name:
+        return
+    with pytest.raises(click.BadParameter):
+        serve.make_context("serve", [f"--{name.replace('_', '-')}", value])
 
 
 @pytest.mark.parametrize("name", [name for name in HINTS if get_origin(HINTS[name]) is Literal])

@@ -18,7 +18,7 @@ from antiphon.config import Config
 from antiphon.errors import StartupError
 from antiphon.loading import Loaded, load_replay
 from antiphon.serving import serve_forever
-from antiphon.transport.listener import Listener, bind
+from antiphon.transport.listener import Listener, listen
 
 FIXTURES = Path(__file__).parents[2] / "fixtures"
 CONFIG = Config(engine="replay", fixtures=FIXTURES, pace="full", port=0, api_key=("key",))
@@ -37,10 +37,10 @@ class Slow:
         self.opened = anyio.Event()
         self.url = ""
         patch.setattr(antiphon.serving, "load", self.load)
-        patch.setattr(antiphon.serving, "bind", self.bind)
+        patch.setattr(antiphon.serving, "listen", self.listen)
 
-    def bind(self, *arguments: Any, **options: Any) -> Listener:
-        listener = bind(*arguments, **options)
+    def listen(self, *arguments: Any, **options: Any) -> Listener:
+        listener = listen(*arguments, **options)
         self.url = listener.url
         return listener
 

@@ -23,7 +23,7 @@ def server(request: pytest.FixtureRequest) -> Iterator[Server]:
         str(FIXTURES),
         "--pace",
         "full",
-        "--grace",
+        "--drain-timeout",
         request.param,
     ) as made:
         yield made

@@ -120,3 +120,22 @@ async def test_every_media_type_and_encoding_counts(
     headers: list[tuple[str, str]], status: int | None
 ) -> None:
     assert (await ask(BODY, headers=headers)).get("status") == status
+
+
+async def test_a_host_that_does_not_watch_over_bodies_is_not_relied_on() -> None:
+    service = cast("Service", SimpleNamespace(strict_requests=False, body_timeout_s=0.01))
+    app = Quart(__name__)
+
+    @app.post("/")
+    async def read() -> tuple[str, int]:
+        try:
+            await read_request(service, parse_chat)
+        except AntiphonError as error:
+            return error.code, error.status
+        return "read", 200
+
+    headers = Headers([("content-type", "application/json")])
+    async with app.test_client().request("/", method="POST", headers=headers) as client:
+        await client.send(b"{")
+        assert await client.receive() == b"request_timeout"
+        assert (await client.as_response()).status_code == 408

@@ -154,7 +154,7 @@ async def test_a_malformed_frame_ends_the_connection_and_its_handlers(
         await tracker.until(lambda it: it.left == 5)
 
 
-@pytest.mark.parametrize("place", ["malformed", "Outgoing.frames"])
+@pytest.mark.parametrize("place", ["http2_reading.malformed", "http2_sending.Outgoing.frames"])
 async def test_a_fault_of_our_own_is_a_goaway_and_no_handler_stays(
     app: Quart,
     tracker: Tracker,
@@ -170,7 +170,7 @@ async def test_a_fault_of_our_own_is_a_goaway_and_no_handler_stays(
     async with serving(app) as listener, H2Client.open(listener) as client:
         await client.request("/silent")
         await client.read_until(lambda: bool(client.of(DataReceived)))
-        monkeypatch.setattr(f"antiphon.transport.http2.{place}", fail)
+        monkeypatch.setattr(f"antiphon.transport.{place}", fail)
         await client.request("/sized/10")
         await client.read_to_end()
         assert client.goaways == [ErrorCodes.INTERNAL_ERROR]

@@ -22,6 +22,7 @@ from antiphon.api.uncollected import uncollected
 from antiphon.errors import InvalidRequest, RequestTimeout, UnsupportedMedia, shortened
 from antiphon.requests.body import Body
 from antiphon.requests.json_body import parse_object
+from antiphon.transport.limits import are_applied
 
 T = TypeVar("T", bound=Body)
 
@@ -45,8 +46,9 @@ async def read_request(
     """
     _check_media(request.headers.getlist("content-type"))
     _check_encodings(request.headers.getlist("content-encoding"))
+    is_watched = are_applied(request.scope)
     try:
-        with anyio.fail_after(service.body_timeout_s):
+        with anyio.fail_after(None if is_watched else service.body_timeout_s):
             body = await request.body
     except TimeoutError:
         raise RequestTimeout("The request body did not arrive in time.") from None

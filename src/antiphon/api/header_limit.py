@@ -1,4 +1,4 @@
-"""Header blocks above the limit: refused here where they could be read, by the host where not."""
+"""Header blocks above the limit, under a host that does not refuse them itself."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ from quart import Quart, request, websocket
 from werkzeug.datastructures import Headers
 
 from antiphon.errors import HeadersTooLarge
-from antiphon.transport.limits import DEFAULT_LIMITS
+from antiphon.transport.limits import DEFAULT_LIMITS, are_applied
 
 MAX_HEADER_BYTES = DEFAULT_LIMITS.max_header_bytes
 MAX_FIELDS = DEFAULT_LIMITS.max_header_fields
@@ -19,11 +19,13 @@ def install(app: Quart) -> None:
 
     @app.before_request
     async def check_request() -> None:
-        check(request.headers)
+        if not are_applied(request.scope):
+            check(request.headers)
 
     @app.before_websocket
     async def check_handshake() -> None:
-        check(websocket.headers)
+        if not are_applied(websocket.scope):
+            check(websocket.headers)
 
 
 def check(headers: Headers) -> None:

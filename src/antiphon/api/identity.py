@@ -8,7 +8,8 @@ from collections.abc import Callable
 
 from quart import g
 
-MAX_GIVEN = 512
+from antiphon.transport.naming import is_usable
+
 LONGEST = 48
 """Characters of T."""
 _TAIL = re.compile(rf"[A-Za-z0-9._-]{{1,{LONGEST}}}")
@@ -20,7 +21,7 @@ def tail_of(given: str | None) -> str | None:
     A short id of safe characters is T itself; any other printable ASCII gives 32 hex digits of its
     SHA-256.
     """
-    if not given or len(given) > MAX_GIVEN or not (given.isascii() and given.isprintable()):
+    if not given or not is_usable(given):
         return None
     if _TAIL.fullmatch(given):
         return given

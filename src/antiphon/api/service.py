@@ -48,6 +48,6 @@ class Service:
     monotonic_s: Callable[[], float] = time.monotonic
     """The clock of the rate limit and of durations, in seconds."""
     body_timeout_s: float = 60.0
-    """Time a client gets to send its body."""
+    """Time a client gets to send its body, under a host that does not watch over that."""
     prompt_timeout_s: float = 10.0
     """Time a chat template and the tokenizer may take for one request."""

@@ -12,15 +12,19 @@ from typing import Any, get_args
 import anyio
 import click
 
+from antiphon.cli.limit_options import limit_options, take_limits
 from antiphon.config import (
     DEFAULT_FIXTURES,
     DEFAULTS,
     Config,
     EngineName,
+    EventLoop,
+    Switch,
     UnknownModelStatus,
 )
 from antiphon.errors import StartupError
 from antiphon.serving import serve_forever
+from antiphon.transport.settings import HttpVersions
 from responsory.projections.reasoning import ReasoningField
 from responsory.projections.responses import Profile
 
@@ -30,6 +34,29 @@ from responsory.projections.responses import Profile
 @click.option("--host", default=DEFAULTS.host, help="Address to listen on.")
 @click.option(
     "--port", default=DEFAULTS.port, type=click.IntRange(0, 65535), help="0 picks a free one."
+)
+@click.option(
+    "--bind",
+    multiple=True,
+    help="Address instead of host and port: HOST:PORT, unix:PATH or fd://N; repeatable.",
+)
+@click.option(
+    "--backlog",
+    default=DEFAULTS.backlog,
+    type=click.IntRange(1),
+    help="Connections that may wait to be accepted, on each address.",
+)
+@click.option(
+    "--http",
+    default=DEFAULTS.http,
+    type=click.Choice(get_args(HttpVersions)),
+    help="Versions of HTTP; auto is both.",
+)
+@click.option(
+    "--loop",
+    default=DEFAULTS.loop,
+    type=click.Choice(get_args(EventLoop)),
+    help="Event loop; auto is uvloop where it is installed.",
 )
 @click.option("--engine", default=DEFAULTS.engine, type=click.Choice(get_args(EngineName)))
 @click.option(
@@ -43,6 +70,19 @@ from responsory.projections.responses import Profile
 )
 @click.option("--certfile", type=click.Path(path_type=Path), help="TLS certificate chain, PEM.")
 @click.option("--keyfile", type=click.Path(path_type=Path), help="TLS private key, PEM.")
+@click.option(
+    "--client-ca",
+    type=click.Path(path_type=Path),
+    help="Authorities, PEM; clients must show a certificate of one of them.",
+)
+@click.option(
+    "--forwarded-allow-ips",
+    multiple=True,
+    help="Proxy whose X-Forwarded-For and -Proto are believed: address, network, unix or *.",
+)
+@click.option(
+    "--access-log", help="File with a line of JSON for each request; - is standard output."
+)
 @click.option("--device", default=DEFAULTS.device, help="auto, cpu or cuda[:N].")
 @click.option("--dtype", default=DEFAULTS.dtype, help="auto, float32, bfloat16 or float16.")
 @click.option("--threads", default=DEFAULTS.threads, type=click.IntRange(1), help="Of torch.")
@@ -109,11 +149,18 @@ from responsory.projections.responses import Profile
     help="Seconds of silence before a stream carries a comment; 0 is off.",
 )
 @click.option(
-    "--grace",
-    default=DEFAULTS.grace,
+    "--drain-timeout",
+    default=DEFAULTS.drain_timeout,
     type=click.FloatRange(0),
     help="Seconds that open answers get when the server is told to stop.",
 )
+@click.option(
+    "--h2-direct-framing",
+    default=DEFAULTS.h2_direct_framing,
+    type=click.Choice(get_args(Switch)),
+    help="off: every HTTP/2 frame is made by the h2 library.",
+)
+@limit_options
 def serve(**options: Any) -> None:
     """Serve MODEL: an alias, a GGUF file or a Hugging Face directory.
 
@@ -122,9 +169,10 @@ def serve(**options: Any) -> None:
     """
     logging.basicConfig(format="%(levelname)s %(name)s: %(message)s", level=logging.WARNING)
     try:
-        config = Config(**options)
+        config = Config(limits=take_limits(options), **options)
         config.check()
-        is_loaded = anyio.run(serve_forever, config, click.echo)
+        loop = {"use_uvloop": config.uses_uvloop}
+        is_loaded = anyio.run(serve_forever, config, click.echo, backend_options=loop)
     except StartupError as error:
         raise click.ClickException(str(error)) from None
     if not is_loaded:

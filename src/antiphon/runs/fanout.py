@@ -14,7 +14,7 @@ from itertools import count
 
 import anyio
 
-from antiphon.engines.port import EnginePort, Finish, Gauges, StepFrame
+from antiphon.engines.port import NOT_REPORTED, EnginePort, Finish, Gauges, StepFrame
 from antiphon.errors import (
     AnswerFailed,
     AntiphonError,
@@ -207,7 +207,9 @@ class Fanout:
         """Take one frame: the per-token path."""
         self._gauges = frame.gauges
         touched: dict[Run, None] = {}
-        owners, finishes, counts = self._open, frame.finish, frame.n_new
+        owners, finishes, counts, cached = self._open, frame.finish, frame.n_new, frame.cached
+        tokens = frame.token
+        bare = not (frame.text or frame.spelling or frame.prompt_lp)
         now = int(self._wall_s())
         first = 0
         for row, key in enumerate(frame.key):
@@ -218,7 +220,12 @@ class Fanout:
                 try:
                     if finishes[row] or not choice.accepted or run.first_token_ns is None:
                         self._row(run, choice, frame, row, first, now)
-                    else:
+                    elif not (
+                        bare
+                        and counts[row] == 1
+                        and cached[row] == NOT_REPORTED
+                        and choice.plain(tokens[first])
+                    ):
                         choice.advance(frame, row, first, now)
                         if choice.ended:
                             self._ended(run, choice, finishes[row])

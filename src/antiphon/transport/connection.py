@@ -20,13 +20,12 @@ from antiphon.transport.farewell import see_off
 from antiphon.transport.http1 import AntiphonH1
 from antiphon.transport.http2 import AntiphonH2
 from antiphon.transport.inbox import Calls
+from antiphon.transport.peers import PeerWatch, watched_by_the_system
 from antiphon.transport.settings import HostConfig
 from antiphon.transport.unread import DROPPING_S, QUIET_S, Dropping
 from antiphon.transport.versions import http1_of
 from antiphon.transport.wire import Wire
 
-FIRST_REQUEST_S = 10.0
-"""What a new connection gets to send its first request."""
 LINGER_S = 10.0
 """What a client gets to read the last bytes of a connection that is closed."""
 UNTOLD_S = 1.0
@@ -86,9 +85,10 @@ class Negotiation(ProtocolWrapper):
 class Connection(TCPServer):
     """Serves one connection until it ends. No failure leaves ``run``."""
 
-    protocol: Negotiation
     config: HostConfig
-    _patience = FIRST_REQUEST_S
+    protocol: Negotiation
+    _patience: float
+    """What it gets to send a request, in seconds."""
     _ended = False
     _sent_last = False
     _deaf = False
@@ -103,10 +103,16 @@ class Connection(TCPServer):
     def __init__(self, *connection: Any) -> None:
         super().__init__(*connection)
         self._wire = Wire(self.writer, self.config.limits, self._stalled)
+        limits = self.config.limits
+        self._patience = limits.first_request_timeout
+        self._peer = PeerWatch(
+            limits, heard=lambda: self._heard, owes=self._owes, ask=self._ask, lost=self._lost
+        )
 
     async def run(self) -> None:
         """From the accepted socket to the closed one, with every handler ended in between."""
         sock = self.writer.get_extra_info("socket")
+        watched_by_the_system(sock, self.config.limits)
         tls = self.writer.get_extra_info("ssl_object")
         try:
             client = parse_socket_addr(sock.family, sock.getpeername())
@@ -141,6 +147,7 @@ class Connection(TCPServer):
         except Exception:
             log.exception("a connection failed")
         finally:
+            self._peer.watch(False)
             await self._close()
 
     async def protocol_send(self, event: Event) -> None:
@@ -150,6 +157,7 @@ class Connection(TCPServer):
         if isinstance(event, Updated):
             self._drop_until = None
             self._served = self.loop.time()
+            self._peer.watch(not event.idle and isinstance(self.protocol.protocol, AntiphonH2))
         if isinstance(event, Updated) and not event.idle:
             self._patience = self.config.keep_alive_timeout
         if isinstance(event, RawData):
@@ -162,6 +170,20 @@ class Connection(TCPServer):
             await self._dropping(event.last)
         else:
             await super().protocol_send(event)
+
+    def _owes(self) -> bool:
+        protocol, transport = self.protocol.protocol, self.writer.transport
+        return bool(transport.get_write_buffer_size()) or (
+            isinstance(protocol, AntiphonH2) and protocol.owes
+        )
+
+    def _ask(self) -> None:
+        if isinstance(protocol := self.protocol.protocol, AntiphonH2):
+            protocol.ask()
+
+    def _lost(self) -> None:
+        self.config.counted.silent_peers += 1
+        self.abort()
 
     async def say_goodbye(self, error_code: ErrorCodes = ErrorCodes.NO_ERROR) -> None:
         """Tell an HTTP/2 client that the connection ends, then close it once that is written.
@@ -225,13 +247,16 @@ class Connection(TCPServer):
             await asyncio.sleep(0)
 
     async def _idle_timeout(self) -> None:
-        await self._end_after(self._patience)
+        await self._end_after(self._patience, "idle_ends")
 
-    async def _end_after(self, seconds: float) -> None:
-        """Close the connection by then, or at the server's end if that comes first."""
-        with contextlib.suppress(TimeoutError):
+    async def _end_after(self, seconds: float, number: str = "unread_bodies") -> None:
+        """Close the connection by then, which ``number`` counts, or at the server's end if that
+        comes first."""
+        try:
             await asyncio.wait_for(self.context.terminated.wait(), seconds)
             await self._hush()
+        except TimeoutError:
+            setattr(counted := self.config.counted, number, getattr(counted, number) + 1)
         await asyncio.shield(self._initiate_server_close())
 
     async def _hush(self) -> None:

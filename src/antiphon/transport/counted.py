@@ -20,6 +20,7 @@ class Counted:
 
     connections: int = _number("Open connections")
     accept_pauses: int = _number("Times that no connection was taken because too many were open")
+    access_lines_lost: int = _number("Lines of the access log that could not be written")
     refused_streams: int = _number("HTTP/2 streams refused above the limit of their connection")
     resets_too_many: int = _number("Connections ended for the streams that their clients reset")
     control_floods: int = _number("Connections ended for frames that carry nothing")

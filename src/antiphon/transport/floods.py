@@ -59,6 +59,11 @@ class Floods:
             self._counted.control_floods += 1
             raise Flood("Too many frames that carry nothing.")
 
+    def refused(self) -> None:
+        """A stream above the limit is refused, and that has to be said."""
+        self._counted.refused_streams += 1
+        self.control()
+
     def reset(self) -> None:
         """A stream was reset by the client, or because of it, before its answer had ended."""
         if not self._resets.take(self._clock()):

@@ -26,9 +26,12 @@ from hypercorn.protocol.events import Event as StreamEvent
 from hypercorn.protocol.h11 import STREAM_ID, H11Protocol
 from hypercorn.typing import H11SendableEvent
 
+from antiphon.errors import RequestTimeout
 from antiphon.transport.bare_errors import dressed, error_for, head_and_body, is_bare
 from antiphon.transport.buffer_sink import BufferSink, with_sink
+from antiphon.transport.deadline import Deadline
 from antiphon.transport.expecting import asking
+from antiphon.transport.guarding import guarded
 from antiphon.transport.send_buffer import Load, SendBuffer
 from antiphon.transport.settings import READ_AHEAD, UNREAD_BODY, HostConfig
 from antiphon.transport.unread import Dropping
@@ -59,11 +62,13 @@ class AntiphonH1(H11Protocol):
         self._deaf = False
         """Whether what arrives is dropped as it is."""
         self._served = self.app
+        self._header_due = Deadline(self.config.limits.header_timeout, self._header_late)
 
     async def handle(self, event: Event) -> None:
         """Bytes from the client, or the end of the connection."""
         if isinstance(event, Closed):
             self._closed = True
+            self._header_due.watch(False)
             await self.can_read.set()
             await super().handle(event)
             return
@@ -132,7 +137,7 @@ class AntiphonH1(H11Protocol):
 
     def _new_buffer(self) -> SendBuffer:
         # That the client takes nothing is seen by the socket, which holds no other answer.
-        return SendBuffer(self.config.limits, Load(self.config.limits), _nobody)
+        return SendBuffer(self.config.limits, Load(self.config.limits), lambda: None)
 
     async def _close_stream(self) -> None:
         self._buffer.close()
@@ -142,6 +147,7 @@ class AntiphonH1(H11Protocol):
         async with self._handling:
             while not self._closed and await self._handle_event():
                 pass
+        self._header_due.watch(self._is_mid_header)
 
     async def _handle_event(self) -> bool:
         """Take one event off h11; False when there is no more to do for now."""
@@ -161,8 +167,9 @@ class AntiphonH1(H11Protocol):
                 await self.send(Updated(idle=False))
                 await self._check_protocol(event)
                 self._declared = int(dict(event.headers).get(b"content-length", 0))
+                app = guarded(self._served, self.config, event.target, event.headers, _nothing)
                 waits = self.connection.they_are_waiting_for_100_continue
-                app = asking(self._served, self._ask_for_body) if waits else self._served
+                app = asking(app, self._ask_for_body) if waits else app
                 self._buffer = self._new_buffer()
                 self._chunks = event.http_version > b"1.0"
                 self.app = with_sink(app, BufferSink("h1", self._buffer, self._mark, self._abort))
@@ -176,6 +183,23 @@ class AntiphonH1(H11Protocol):
             case _:
                 return False
         return True
+
+    @property
+    def _is_mid_header(self) -> bool:
+        """Whether a request has begun whose header block has not ended."""
+        if self._closed or self._deaf or self.connection.their_state is not h11.IDLE:
+            return False
+        return bool(self.connection.trailing_data[0])
+
+    def _header_late(self) -> None:
+        self.task_group.spawn(self._refuse_late_header)
+
+    async def _refuse_late_header(self) -> None:
+        async with self._handling:
+            if self._is_mid_header:
+                self.config.counted.slow_headers += 1
+                await self._send_error_response(RequestTimeout.status)
+                await self._stop_listening()
 
     async def _body(self, event: h11.Data) -> bool:
         if self.stream is not None:
@@ -275,7 +299,9 @@ class AntiphonH1(H11Protocol):
         await self._send_h11_event(h11.EndOfMessage())
 
     async def _send_h11_event(self, event: H11SendableEvent) -> None:
-        if isinstance(event, h11.Response) and self._is_last:
+        if isinstance(event, h11.Response) and (
+            self._is_last or event.status_code == RequestTimeout.status
+        ):
             event = h11.Response(
                 status_code=event.status_code,
                 headers=[*event.headers.raw_items(), (b"connection", b"close")],
@@ -290,8 +316,8 @@ class AntiphonH1(H11Protocol):
         await super()._send_h11_event(event)
 
 
-def _nobody() -> None:
-    """Nobody is told."""
+def _nothing() -> None:
+    """What is left of a slow body is dropped as that of any early answer."""
 
 
 def _reason(status_code: int) -> bytes:

@@ -31,6 +31,8 @@ from antiphon.transport.settings import HEADROOM
 
 FIRST_WINDOW = 65_535
 """Of every connection, until it is made larger (RFC 9113, section 6.9.2)."""
+LENGTH = 3
+"""Bytes at the beginning of a frame that tell how long it is (section 4.1)."""
 CONTINUATIONS = 32
 """Frames of one header block."""
 
@@ -53,7 +55,7 @@ class ServerH2(H2Connection):
             },
         )
         self.decoder.max_header_list_size = HEADROOM * limits.max_header_bytes
-        self._frames = HeaderLimit(HEADROOM * limits.max_header_bytes, floods)
+        self._frames = Frames(HEADROOM * limits.max_header_bytes, floods)
         self.incoming_buffer = self._frames
         self._more_window = limits.h2_connection_window - FIRST_WINDOW
         self._counted = counted
@@ -114,8 +116,9 @@ class ServerH2(H2Connection):
         return [event]
 
 
-class HeaderLimit(FrameBuffer):
-    """Frames out of bytes. A header block in pieces is held up to ``most`` bytes."""
+class Frames(FrameBuffer):
+    """Frames out of bytes. A header block in pieces is held up to ``most`` bytes, and a frame that
+    is too long not at all, where h2 would wait for its end."""
 
     def __init__(self, most: int, floods: Floods) -> None:
         super().__init__(server=True)
@@ -127,6 +130,11 @@ class HeaderLimit(FrameBuffer):
         """See ``ServerH2``."""
         begun = self._data
         return bool(self._headers_buffer) or (bool(begun) and begun[3:4] != bytes([DataFrame.type]))
+
+    def __next__(self) -> Frame:
+        if len(self._data) >= LENGTH:
+            self._validate_frame_length(int.from_bytes(self._data[:LENGTH], "big"))
+        return super().__next__()
 
     def _update_header_buffer(
         self, f: Frame | None

@@ -58,6 +58,11 @@ class Outgoing:
         """Streams to look at in the next pass, in order."""
         self.buffers: dict[int, SendBuffer] = {}
 
+    @property
+    def owes(self) -> bool:
+        """Whether something is queued until the client takes it."""
+        return self._load.queued > 0
+
     def open(self, stream_id: int, stalled: Callable[[], None]) -> SendBuffer:
         """The buffer of a new stream; ``stalled`` is called when the client takes nothing of it."""
         buffer = self.buffers[stream_id] = SendBuffer(self._limits, self._load, stalled)

@@ -19,18 +19,35 @@ from hypercorn.typing import (
     ASGIReceiveEvent,
     ASGISendCallable,
     ASGISendEvent,
+    HTTPRequestEvent,
     Scope,
 )
+
+from antiphon.transport.settings import READ_AHEAD
 
 DISCONNECTS = frozenset({"http.disconnect", "websocket.disconnect"})
 
 
-class Inbox:
-    """At most ``size`` messages, until the client or the application has gone."""
+OVERHEAD = 256
+"""Bytes that a message counts besides its own."""
 
-    def __init__(self, size: int) -> None:
-        self._size = size
+
+class Inbox:
+    """Messages until the client or the application has gone.
+
+    Pieces of a body are put together while they wait: very many tiny ones take what their bytes
+    take. ``room`` is how many bytes may wait before ``put`` does; without one it never waits, which
+    is right where the client is held by its windows.
+    """
+
+    def __init__(self, room: int | None) -> None:
+        self._room = room
+        self._size = 0
         self._messages: deque[ASGIReceiveEvent] = deque()
+        self._body = bytearray()
+        """Of the last message, if that is a piece of a body and not the last one."""
+        self._is_open = False
+        """Whether it is."""
         self._closed = False
         self._changed = asyncio.Event()
 
@@ -40,8 +57,14 @@ class Inbox:
             await self._changed.wait()
         if self._messages[0]["type"] in DISCONNECTS:
             return self._messages[0]
+        message = self._messages.popleft()
+        if not self._messages and self._is_open:
+            message = _piece(bytes(self._body))
+            self._body = bytearray()
+            self._is_open = False
+        self._size -= _size(message)
         self._tell()
-        return self._messages.popleft()
+        return message
 
     async def put(self, message: ASGIReceiveEvent) -> None:
         """Add ``message`` once there is room, or drop it when nobody will take it.
@@ -51,12 +74,17 @@ class Inbox:
         if message["type"] in DISCONNECTS:
             self._messages.clear()
             self._messages.append(message)
+            self._body = bytearray()
+            self._is_open = False
             self.close()
             return
-        while len(self._messages) >= self._size and not self._closed:
+        size = _size(message)
+        while self._room is not None and self._size and self._size + size > self._room:
+            if self._closed:
+                break
             await self._changed.wait()
         if not self._closed:
-            self._messages.append(message)
+            self._add(message, size)
             self._tell()
 
     def close(self) -> None:
@@ -64,9 +92,40 @@ class Inbox:
         self._closed = True
         self._tell()
 
+    def _add(self, message: ASGIReceiveEvent, size: int) -> None:
+        if message["type"] == "http.request" and message["more_body"]:
+            if self._is_open:
+                self._size += len(message["body"])
+                self._body += message["body"]
+                return
+            self._body += message["body"]
+            self._messages.append(_piece(b""))
+            self._is_open = True
+        else:
+            if self._is_open:
+                self._messages[-1] = _piece(bytes(self._body))
+                self._body = bytearray()
+                self._is_open = False
+            self._messages.append(message)
+        self._size += size
+
     def _tell(self) -> None:
         self._changed.set()
         self._changed = asyncio.Event()
+
+
+def _piece(body: bytes) -> HTTPRequestEvent:
+    return {"type": "http.request", "body": body, "more_body": True}
+
+
+def _size(message: ASGIReceiveEvent) -> int:
+    match message["type"]:
+        case "http.request":
+            return OVERHEAD + len(message["body"])
+        case "websocket.receive":
+            return OVERHEAD + len(message["bytes"] or b"") + len(message["text"] or "")
+        case _:
+            return OVERHEAD
 
 
 class Calls(TaskGroup):
@@ -80,7 +139,7 @@ class Calls(TaskGroup):
         send: Callable[[ASGISendEvent | None], Awaitable[None]],
     ) -> Callable[[ASGIReceiveEvent], Awaitable[None]]:
         """Start ``app``; the result puts messages into its inbox."""
-        inbox = Inbox(config.max_app_queue_size)
+        inbox = Inbox(None if scope.get("http_version") == "2" else READ_AHEAD)
 
         async def call(
             scope: Scope,

@@ -6,9 +6,19 @@ refuses at the connection or stream at fault alone.
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+from typing import Any
+
 import attrs
 
 KIB = 1024
+LIMITED = "antiphon.limited"
+"""The extension in the scope of a request whose header block and body are watched by the host."""
+
+
+def are_applied(scope: Mapping[str, Any]) -> bool:
+    """Whether the host of an ASGI scope watches over its header block and its body."""
+    return LIMITED in (scope.get("extensions") or {})
 
 
 @attrs.frozen(kw_only=True)

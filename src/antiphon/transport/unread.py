@@ -79,6 +79,11 @@ class UnreadStreams:
         """Make room for another stream."""
         self._lose(next(iter(self._bodies)))
 
+    def lose(self, stream_id: int) -> None:
+        """Wait no longer for the body of this stream, if it is one of these."""
+        if stream_id in self._bodies:
+            self._lose(stream_id)
+
     def end(self, stream_id: int) -> bool:
         """The body has ended, or its stream has; False if it was none of these."""
         body = self._bodies.pop(stream_id, None)

@@ -1,0 +1,181 @@
+"""What an HTTP/2 client sends: its requests, their bodies, and all else that it may ask.
+
+The sending side is ``antiphon.transport.http2``.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from abc import abstractmethod
+from collections.abc import Sequence
+from contextlib import suppress
+from functools import partial
+from typing import Any
+
+import h2.events
+import h2.exceptions
+from h2.connection import ConnectionState
+from h2.errors import ErrorCodes
+from h2.settings import SettingCodes
+from hypercorn.events import Closed, Event, RawData, Updated
+from hypercorn.protocol.events import Body, EndBody, InformationalResponse
+from hypercorn.protocol.h2 import H2Protocol
+from hypercorn.typing import AppWrapper
+
+from antiphon.transport.deadline import Deadline
+from antiphon.transport.expecting import asking, expects_continue
+from antiphon.transport.floods import Floods
+from antiphon.transport.guarding import guarded
+from antiphon.transport.http2_connection import ServerH2
+from antiphon.transport.http2_rules import malformed
+from antiphon.transport.settings import HostConfig
+from antiphon.transport.unread import UnreadStreams
+from antiphon.transport.uptake import Uptake, taking
+
+ASKING = b"antiphon"
+"""What a PING carries: eight bytes of our choice."""
+
+
+class Reading(H2Protocol):
+    """The receiving side of one connection."""
+
+    config: HostConfig
+    connection: ServerH2
+
+    def __init__(self, *connection: Any) -> None:
+        super().__init__(*connection)
+        limits, counted = self.config.limits, self.config.counted
+        self._floods = Floods(limits, counted, asyncio.get_running_loop().time)
+        self.connection = ServerH2(limits, counted, self._floods)
+        self._unread = UnreadStreams(self._give_up)
+        self._uptake = Uptake(self._acknowledge)
+        self._header_due = Deadline(limits.header_timeout, self._header_late)
+
+    @abstractmethod
+    async def _close(self) -> None:
+        """The connection is gone."""
+
+    @abstractmethod
+    def _settle(self) -> None:
+        """There is something to say, and the connection may be idle."""
+
+    @property
+    def is_dropping(self) -> bool:
+        """Whether bodies of answered requests may still come. The connection may be idle then."""
+        return bool(self._unread)
+
+    async def handle(self, event: Event) -> None:
+        """Bytes from the client, or the end of the connection."""
+        if isinstance(event, Closed):
+            self._unread.clear()
+            self._header_due.watch(False)
+            await self._close()
+        if isinstance(event, RawData) and not self.closed:
+            try:
+                await self._handle_events(self.connection.receive_data(event.data))
+            except h2.exceptions.ProtocolError as error:
+                self._floods.tell(error)
+                await self._end(error.error_code)
+            else:
+                self._header_due.watch(self.connection.is_mid_frame and not self.closed)
+
+    async def say_goodbye(self, error_code: ErrorCodes = ErrorCodes.NO_ERROR) -> None:
+        """Send GOAWAY, unless one has been sent or received already."""
+        if self.connection.state_machine.state is not ConnectionState.CLOSED:
+            self.connection.close_connection(error_code)
+        await self._flush()
+
+    def ask(self) -> None:
+        """Ask the client whether it is there."""
+        with suppress(h2.exceptions.ProtocolError):  # The connection may be over.
+            self.connection.ping(ASKING)
+        self.task_group.spawn(self._flush)
+
+    @property
+    @abstractmethod
+    def owes(self) -> bool:
+        """Whether something is queued until the client takes it."""
+
+    async def _handle_events(self, events: Sequence[h2.events.Event]) -> None:
+        opened: set[int | None] = set()  # What a window was opened for; often for the same again.
+        for event in events:
+            match event:
+                case h2.events.RequestReceived():
+                    await self._request(event)
+                case h2.events.DataReceived():
+                    await self._data(event)
+                case h2.events.StreamEnded():
+                    if (stream := self.streams.get(event.stream_id)) is not None:
+                        await stream.handle(EndBody(stream_id=event.stream_id))
+                    elif self._unread.end(event.stream_id):
+                        await self.send(Updated(idle=self.idle))
+                case h2.events.StreamReset():
+                    self._unread.end(event.stream_id)
+                    await self._close_stream(event.stream_id)
+                    await self.send(Updated(idle=self.idle))
+                case h2.events.WindowUpdated():
+                    opened.add(event.stream_id or None)
+                case h2.events.RemoteSettingsChanged():
+                    if SettingCodes.INITIAL_WINDOW_SIZE in event.changed_settings:
+                        opened.add(None)
+                case h2.events.ConnectionTerminated():
+                    await self.send(Closed())
+        for stream_id in opened:
+            await self._window_updated(stream_id)
+        await self._flush()
+
+    async def _request(self, event: h2.events.RequestReceived) -> None:
+        limit = self.config.h2_max_concurrent_streams
+        if self.context.terminated.is_set() or len(self.streams) >= limit:
+            self._floods.refused()
+            self.connection.reset_stream(event.stream_id, ErrorCodes.REFUSED_STREAM)
+        elif (error := malformed(event)) is not None:
+            self._floods.reset()
+            self.connection.reset_stream(event.stream_id, error)
+        else:
+            if self._unread and len(self.streams) + len(self._unread) >= limit:
+                self._unread.lose_oldest()
+            await self._create_stream(event)
+            await self.send(Updated(idle=False))
+
+    async def _data(self, event: h2.events.DataReceived) -> None:
+        stream_id, size = event.stream_id, event.flow_controlled_length
+        if (stream := self.streams.get(stream_id)) is not None:
+            self._uptake.came(stream_id, size, len(event.data))
+            await stream.handle(Body(stream_id=stream_id, data=event.data))
+        else:
+            self._unread.drop(stream_id, size)
+            self._acknowledge(size, stream_id)
+
+    async def _taken(self, stream_id: int, size: int) -> None:
+        self._uptake.taken(stream_id, size)
+        await self._flush()
+
+    def _acknowledge(self, size: int, stream_id: int) -> None:
+        with suppress(h2.exceptions.ProtocolError):  # The connection may be over.
+            self.connection.acknowledge_received_data(size, stream_id)
+
+    def _header_late(self) -> None:
+        self.config.counted.slow_headers += 1
+        self.task_group.spawn(self._end, ErrorCodes.ENHANCE_YOUR_CALM)
+
+    async def _end(self, error_code: ErrorCodes) -> None:
+        await self.say_goodbye(error_code)
+        await self.handle(Closed())
+        await self.send(Closed())
+
+    def _application(self, request: h2.events.RequestReceived, path: bytes) -> AppWrapper:
+        """The application for ``request``, as far as it is to have it."""
+        stream_id, headers = request.stream_id, request.headers
+        hang_up = partial(self._unread.lose, stream_id)
+        app = guarded(self.app, self.config, path, headers, hang_up)
+        if request.stream_ended is None and expects_continue(headers):
+            go_on = InformationalResponse(stream_id, headers=[], status_code=100)
+            app = asking(app, partial(self.stream_send, go_on))
+        return taking(app, partial(self._taken, stream_id))
+
+    def _give_up(self, stream_id: int) -> None:
+        """Take no more of a body that nobody reads (section 8.1)."""
+        self.config.counted.unread_bodies += 1
+        self.connection.reset_stream(stream_id, ErrorCodes.NO_ERROR)
+        self._settle()

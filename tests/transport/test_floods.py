@@ -1,0 +1,204 @@
+"""What costs a client nothing: each flood ends its own connection and nobody else's."""
+
+from __future__ import annotations
+
+import struct
+
+import pytest
+from h2.errors import ErrorCodes
+from h2.events import DataReceived, PingAckReceived
+from h2.settings import SettingCodes, Settings
+from hpack import Encoder
+from hypothesis import given
+from hypothesis import strategies as st
+
+from antiphon.transport.bucket import Bucket
+from antiphon.transport.limits import Limits
+from transport.hosting import H1Client, H2Client
+from transport.scene import scene
+
+CALM = ErrorCodes.ENHANCE_YOUR_CALM
+PREFACE = b"PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n"
+DATA, HEADERS, PRIORITY, RST, SETTINGS, PING, WINDOW, CONTINUATION = 0, 1, 2, 3, 4, 6, 8, 9
+UNKNOWN = 0xFA
+END_STREAM, END_HEADERS = 1, 4
+
+
+def frame(kind: int, payload: bytes = b"", stream: int = 0, flags: int = 0) -> bytes:
+    return (
+        struct.pack(">HBBBL", len(payload) >> 8, len(payload) & 255, kind, flags, stream) + payload
+    )
+
+
+def few(burst: int = 5) -> Limits:
+    """So many at once, and then none."""
+    return Limits(reset_burst=burst, reset_rate=0, control_burst=burst, control_rate=0)
+
+
+@pytest.mark.parametrize("in_one_write", [True, False])
+async def test_streams_that_are_reset_at_once(
+    caplog: pytest.LogCaptureFixture, in_one_write: bool
+) -> None:
+    async with scene(caplog, few()) as it, H2Client.open(it.listener) as client:
+        await client.request("/silent")
+        await it.tracker.until(lambda tracker: tracker.live == 1)
+        for _ in range(20):
+            if client.writer.is_closing() or client.eof:
+                break
+            client.h2.reset_stream(client.queue("/silent"), ErrorCodes.CANCEL)
+            if not in_one_write:
+                await client.flush()
+        await client.flush()
+        await client.read_to_end()
+        assert client.goaways == [CALM]
+        await it.tracker.until(lambda tracker: tracker.live == 0)
+        assert it.tracker.entered <= 1 + 5
+        assert it.numbers() == {"resets_too_many": 1}
+
+
+async def test_resets_up_to_the_limit_and_those_of_answers_are_no_flood(
+    caplog: pytest.LogCaptureFixture,
+) -> None:
+    async with scene(caplog, few()) as it, H2Client.open(it.listener) as client:
+        for _ in range(5):
+            client.h2.reset_stream(client.queue("/silent"), ErrorCodes.CANCEL)
+        for _ in range(10):
+            upload = await client.request("/early", "POST", end=False)
+            await client.until_ended(upload)
+            client.h2.reset_stream(upload, ErrorCodes.CANCEL)
+        assert await client.get("/hi") == b"hi"
+        assert not it.numbers()
+
+
+async def test_streams_that_the_server_is_made_to_reset(caplog: pytest.LogCaptureFixture) -> None:
+    """By a window that is too large to be one."""
+    async with scene(caplog, few()) as it, H2Client.open(it.listener) as client:
+        for _ in range(6):
+            stream = await client.request("/silent")
+            await client.read_until(lambda: bool(client.of(DataReceived, stream)))  # noqa: B023
+            client.writer.write(frame(WINDOW, struct.pack(">L", 2**31 - 1), stream))
+        await client.read_to_end()
+        assert client.goaways == [CALM]
+        assert it.numbers() == {"resets_too_many": 1}
+
+
+@pytest.mark.parametrize(
+    "control",
+    [
+        pytest.param(frame(PING, bytes(8)), id="PING"),
+        pytest.param(frame(SETTINGS), id="SETTINGS"),
+        pytest.param(frame(SETTINGS, struct.pack(">HL", 4, 1000)), id="SETTINGS of a window"),
+        pytest.param(frame(DATA, stream=1), id="DATA without data"),
+        pytest.param(frame(DATA, b"\x03000", stream=1, flags=8), id="DATA of padding"),
+        pytest.param(frame(UNKNOWN, b"x"), id="unknown"),
+        pytest.param(frame(RST, bytes(4), stream=3), id="RST_STREAM of one that is closed"),
+    ],
+)
+async def test_frames_that_carry_nothing(caplog: pytest.LogCaptureFixture, control: bytes) -> None:
+    async with scene(caplog, few(20)) as it, H2Client.open(it.listener) as client:
+        upload = await client.request("/echo", "POST", end=False)
+        closed = await client.request("/hi")
+        assert (upload, closed) == (1, 3)
+        await client.until_ended(closed)
+        client.writer.write(10 * control)
+        assert await client.get("/hi") == b"hi"
+        assert not client.goaways
+        client.writer.write(1_000 * control)
+        await client.read_to_end()
+        assert client.goaways == [CALM]
+        assert len(client.of(PingAckReceived)) <= 20
+        assert it.numbers() == {"control_floods": 1}
+
+
+@pytest.mark.parametrize(
+    "harmless",
+    [
+        pytest.param(frame(PRIORITY, bytes(5), stream=101), id="PRIORITY"),
+        pytest.param(frame(WINDOW, struct.pack(">L", 1)), id="WINDOW_UPDATE"),
+    ],
+)
+async def test_frames_that_need_no_answer_are_read(
+    caplog: pytest.LogCaptureFixture, harmless: bytes
+) -> None:
+    async with scene(caplog, few()) as it, H2Client.open(it.listener) as client:
+        client.writer.write(5_000 * harmless)
+        assert await client.get("/hi") == b"hi"
+        assert not it.numbers()
+
+
+async def test_streams_above_the_limit_without_end(caplog: pytest.LogCaptureFixture) -> None:
+    limits = Limits(h2_max_concurrent_streams=1, control_burst=10, control_rate=0)
+    async with scene(caplog, limits) as it, H2Client.open(it.listener) as client:
+        client.h2.remote_settings = Settings(
+            client=False, initial_values={SettingCodes.MAX_CONCURRENT_STREAMS: 1000}
+        )
+        for _ in range(100):
+            client.queue("/silent")
+        await client.flush()
+        await client.read_to_end()
+        assert client.goaways == [CALM]
+        numbers = it.numbers()
+        assert numbers.pop("refused_streams") <= 11
+        assert numbers == {"control_floods": 1}
+
+
+@pytest.mark.parametrize("size", [0, 1, 1000])
+async def test_a_header_block_that_goes_on_and_on(
+    caplog: pytest.LogCaptureFixture, size: int
+) -> None:
+    """It is neither kept nor decoded, whether its pieces are many or large."""
+    async with scene(caplog, Limits(max_header_bytes=1000)) as it, H1Client.open(it.listener) as at:
+        begin = PREFACE + frame(SETTINGS) + frame(HEADERS, b"\x82", stream=1, flags=END_STREAM)
+        await at.send(begin + 100 * frame(CONTINUATION, b"\x82" * size, stream=1))
+        end = (await at.rest())[-17:]
+        assert end[3] == 7  # GOAWAY
+        assert end[-4:] == struct.pack(">L", CALM)
+        assert it.numbers() == {"continuation_floods": 1}
+
+
+async def test_a_small_header_block_that_becomes_a_large_one(
+    caplog: pytest.LogCaptureFixture,
+) -> None:
+    """One long field in the table of the compression, and a thousand bytes that each name it."""
+    async with scene(caplog) as it, H2Client.open(it.listener) as client:
+        head = [(":method", "GET"), (":path", "/"), (":scheme", "http"), (":authority", "x")]
+        encoder = Encoder()
+        first = encoder.encode([*head, ("x-long", "x" * 4000)])
+        second = encoder.encode([*head, *[("x-long", "x" * 4000)] * 1000])
+        assert len(second) < 2000
+        client.writer.write(frame(HEADERS, first, stream=1, flags=END_STREAM | END_HEADERS))
+        client.writer.write(frame(HEADERS, second, stream=3, flags=END_STREAM | END_HEADERS))
+        await client.read_to_end()
+        assert client.goaways == [CALM]
+        assert it.numbers() == {"protocol_errors": 1}
+
+
+@pytest.mark.parametrize(
+    "preface",
+    [b"PRI * HTTP/2.0\r\n\r\nXX\r\n\r\n", b"PRI * HTTP/2.0\r\n\r\nSM\r\n\r\nxxxxxxxxxxxx"],
+)
+async def test_a_preface_that_is_none(caplog: pytest.LogCaptureFixture, preface: bytes) -> None:
+    async with scene(caplog) as it, H1Client.open(it.listener) as client:
+        await client.send(preface)
+        end = (await client.rest())[-17:]
+        assert end[3] == 7
+        assert it.numbers() == {"protocol_errors": 1}
+
+
+@given(
+    burst=st.integers(1, 5),
+    rate=st.integers(0, 3),
+    gaps=st.lists(st.integers(0, 4), max_size=40),
+)
+def test_a_bucket_gives_its_burst_and_its_rate(burst: int, rate: int, gaps: list[int]) -> None:
+    """In no stretch of time more than both; and one that asks no faster is never refused."""
+    bucket, now, taken = Bucket(burst, rate, 0), 0, []
+    for gap in gaps:
+        now += gap
+        if bucket.take(now):
+            taken.append(now)
+    for index, begin in enumerate(taken):
+        for count, end in enumerate(taken[index:], start=1):
+            assert count <= burst + rate * (end - begin)
+    patient = Bucket(1, 1, 0)
+    assert all(patient.take(second) for second in range(len(gaps)))
