@@ -86,6 +86,7 @@ def _options() -> argparse.ArgumentParser:
 
 def _measure(asked: argparse.Namespace, folder: Path) -> Measurement:
     times = StepTimes.make(folder / "times")
+    contestants = _contestants(asked, times)
     client = Client(folder, asked.client_cpu, times, compiled=not asked.python_client)
     quick = asked.quick
     plan = Plan(
@@ -104,7 +105,7 @@ def _measure(asked: argparse.Namespace, folder: Path) -> Measurement:
         results.begin(file, made)
         for repetition in range(repetitions + (0 if quick else asked.retries)):
             wanted = min(repetition + 1, repetitions)
-            for contestant, todo in _visits(asked, times, repetition):
+            for contestant, todo in _visits(asked, contestants, repetition):
                 # In the retries only those are visited that lack a repetition.
                 lacking = [case for case in todo if made.lacks(case, wanted)]
                 for result in visit(plan, contestant, lacking, repetition) if lacking else ():
@@ -118,12 +119,12 @@ def _measure(asked: argparse.Namespace, folder: Path) -> Measurement:
 
 
 def _visits(
-    asked: argparse.Namespace, times: Path, repetition: int
+    asked: argparse.Namespace, contestants: Sequence[Contestant], repetition: int
 ) -> Iterator[tuple[Contestant, list[Case]]]:
     """Every server with what is to be measured on it, each number of streams apart."""
     for count, stalled in product((4,) if asked.quick else asked.streams, asked.stalled):
         step_us = 2000 if asked.quick else _step_us(asked, count)
-        for contestant in _contestants(asked, times):
+        for contestant in contestants:
             cases = [
                 Case(contestant.name, api, proto, count, step_us, stalled)
                 for api, proto in product(asked.apis, asked.protocols)
