@@ -14,6 +14,7 @@ import os
 import sys
 import tempfile
 from collections.abc import Callable, Iterator, Sequence
+from itertools import product
 from pathlib import Path
 from typing import get_args
 
@@ -23,14 +24,14 @@ from benchmarks.serving.cells import FOREIGN_LIMIT, Case
 from benchmarks.serving.client import Client
 from benchmarks.serving.contestants import Contestant, known_peers, ours, peer
 from benchmarks.serving.machine import machine
-from benchmarks.serving.measuring import Plan, cases, visit
+from benchmarks.serving.measuring import Plan, turned, visit
 from benchmarks.serving.results import Measurement
 from benchmarks.serving.step_times import StepTimes
 
 ROOT = Path(__file__).parents[1]
 DOCS = ROOT / "docs" / "performance.md"
 LOOPS = ("asyncio", "uvloop")
-TRANSPORT = ("worker", "hypercorn", "fastapi")
+TRANSPORT = ("antiphon-worker", "hypercorn", "fastapi")
 """The transport alone: prepared frames on our worker, on stock Hypercorn and on uvicorn."""
 MANY = 512
 """From so many streams on, the default pace is slower."""
@@ -41,8 +42,8 @@ def main(arguments: Sequence[str] | None = None) -> None:
     if asked.show:
         _tell(results.read(asked.show), write=asked.write_docs)
         return
-    if asked.quick and asked.write_docs:
-        sys.exit("--quick gives no figures to publish.")
+    if asked.write_docs and (asked.quick or asked.keep_disturbed):
+        sys.exit("--quick and --keep-disturbed give no figures to publish.")
     if not {asked.server_cpu, asked.client_cpu} <= os.sched_getaffinity(0):
         sys.exit("--server-cpu and --client-cpu must be processors of this machine.")
     with tempfile.TemporaryDirectory(prefix="serve-") as name:
@@ -56,6 +57,7 @@ def _options() -> argparse.ArgumentParser:
     options = argparse.ArgumentParser(prog="serve", description=__doc__.split("\n", 1)[0])
     add = options.add_argument
     add("--streams", type=_numbers, default=(1, 32, 128, 512), help="at once [1,32,128,512]")
+    add("--stalled", type=_numbers, default=(0,), help="further streams that nobody reads [0]")
     add("--protocols", type=_names(get_args(Proto)), default=get_args(Proto))
     add("--apis", type=_names(get_args(Api)), default=("chat", "responses"))
     add("--loops", type=_names(LOOPS), default=LOOPS, help="of our server")
@@ -77,12 +79,14 @@ def _options() -> argparse.ArgumentParser:
     add("--title", default="The whole front end", help="of the table")
     add("--show", type=Path, nargs="+", help="measure nothing: the tables of these result files")
     add("--write-docs", action="store_true", help="put the tables into docs/performance.md")
+    add("--keep-disturbed", action="store_true", help="count runs beside busy neighbours too")
     add("--quick", action="store_true", help="a look at whether it runs; no figures")
     return options
 
 
 def _measure(asked: argparse.Namespace, folder: Path) -> Measurement:
     times = StepTimes.make(folder / "times")
+    contestants = _contestants(asked, times)
     client = Client(folder, asked.client_cpu, times, compiled=not asked.python_client)
     quick = asked.quick
     plan = Plan(
@@ -91,7 +95,7 @@ def _measure(asked: argparse.Namespace, folder: Path) -> Measurement:
         engine_cpu=asked.client_cpu,
         short=4 if quick else asked.short,
         long=12 if quick else asked.long,
-        foreign_limit=float("inf") if quick else FOREIGN_LIMIT,
+        foreign_limit=float("inf") if quick or asked.keep_disturbed else FOREIGN_LIMIT,
     )
     circumstances = machine(asked.server_cpu, asked.client_cpu, client.kind)
     made = Measurement(asked.title, circumstances, plan.short, plan.long)
@@ -101,7 +105,7 @@ def _measure(asked: argparse.Namespace, folder: Path) -> Measurement:
         results.begin(file, made)
         for repetition in range(repetitions + (0 if quick else asked.retries)):
             wanted = min(repetition + 1, repetitions)
-            for contestant, todo in _visits(asked, times, repetition):
+            for contestant, todo in _visits(asked, contestants, repetition):
                 # In the retries only those are visited that lack a repetition.
                 lacking = [case for case in todo if made.lacks(case, wanted)]
                 for result in visit(plan, contestant, lacking, repetition) if lacking else ():
@@ -115,17 +119,17 @@ def _measure(asked: argparse.Namespace, folder: Path) -> Measurement:
 
 
 def _visits(
-    asked: argparse.Namespace, times: Path, repetition: int
+    asked: argparse.Namespace, contestants: Sequence[Contestant], repetition: int
 ) -> Iterator[tuple[Contestant, list[Case]]]:
     """Every server with what is to be measured on it, each number of streams apart."""
-    streams = (4,) if asked.quick else asked.streams
-    for count in streams:
-        for contestant in _contestants(asked, times):
-            step_us = 2000 if asked.quick else _step_us(asked, count)
-            yield (
-                contestant,
-                cases(contestant.name, asked.apis, asked.protocols, count, step_us, repetition),
-            )
+    for count, stalled in product((4,) if asked.quick else asked.streams, asked.stalled):
+        step_us = 2000 if asked.quick else _step_us(asked, count)
+        for contestant in contestants:
+            cases = [
+                Case(contestant.name, api, proto, count, step_us, stalled)
+                for api, proto in product(asked.apis, asked.protocols)
+            ]
+            yield contestant, turned(cases, repetition)
 
 
 def _contestants(asked: argparse.Namespace, times: Path) -> list[Contestant]:

@@ -1,8 +1,8 @@
 """Hosts of prepared frames: what a transport costs before there is anything to send.
 
 ``fastapi`` is FastAPI on uvicorn with httptools and uvloop, the host of the large Python servers.
-``hypercorn`` is Quart on Hypercorn as they come. ``worker`` is the same Quart application on our
-own worker, with uvloop, as any ASGI application can be served by it. The engine of all three is a
+``hypercorn`` is Quart on Hypercorn as they come, ``antiphon-worker`` the same Quart application on
+our worker, with uvloop, as it serves any ASGI application. The engine of all three is a
 clock within the server.
 """
 
@@ -71,5 +71,5 @@ BOTH: tuple[Proto, ...] = ("h1", "h2", "h2-single")
 PEERS: Mapping[str, Peer] = {
     "fastapi": Prepared("fastapi", ("h1",), ("fastapi", "uvicorn", "httptools", "uvloop")),
     "hypercorn": Prepared("hypercorn", BOTH, ("hypercorn", "quart")),
-    "worker": Prepared("worker", BOTH, ("uvloop",)),
+    "antiphon-worker": Prepared("worker", BOTH, ("uvloop",)),
 }

@@ -26,9 +26,12 @@ class Case:
     streams: int
     step_us: int
     """Between two tokens of a stream; 0 is as fast as the server takes them."""
+    stalled: int = 0
+    """Further streams, which nobody reads."""
 
     def __str__(self) -> str:
-        return f"{self.who} {self.api} {self.proto} {self.streams}"
+        stalled = f"+{self.stalled} stalled" if self.stalled else ""
+        return f"{self.who} {self.api} {self.proto} {self.streams}{stalled}"
 
 
 @attrs.frozen

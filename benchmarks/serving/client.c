@@ -1,8 +1,10 @@
 // The load client: opens event streams over HTTP/1.1 or HTTP/2, counts their events, tells latency.
 //
-//   client PORT h1|h2 CONNECTIONS STREAMS_EACH HEAD_FILE BODY_FILE TIMES_FILE MARKER TIMEOUT_S
+//   client PORT h1|h2|h2-single STREAMS STALLED HEAD_FILE BODY_FILE TIMES_FILE MARKER TIMEOUT_S
 //
-// Every stream is the same POST. For h1 HEAD_FILE holds the head as it goes on the wire, for h2 a
+// h2 is one connection for all streams, the others are a connection each. STALLED further streams are
+// asked for and never read: the socket on h1, a window of 4 KiB that never grows on h2. They count
+// for nothing. Every stream is the same POST. For h1 HEAD_FILE holds the head as it goes on the wire, for h2 a
 // header block of RFC 7541 that neither needs nor changes the dynamic table. An event is a line that
 // begins with "data:". An event that holds MARKER tells its step by the five letters behind it (the
 // words of words.py); TIMES_FILE is the table of step_times.py. An empty MARKER: no latency.
@@ -30,17 +32,18 @@
 #define WORDS (16 * 4 * 16 * 4 * 16)
 #define INPUT (1 << 18)    // more than any frame that we allow, and a read is seldom larger
 #define LINE 8192          // of a longer line only so much is looked at
-#define WINDOW 0x7fffffff  // so wide that no WINDOW_UPDATE is ever needed
+#define WINDOW 0x7fffffff  // so wide that it never needs to grow
+#define STALLED_WINDOW 4096
 
 typedef struct {
     int64_t asked;      // ns; 0: the request has not left
-    int answered, ended;
+    int answered, ended, stalled;
     int have;           // bytes of an unfinished line
     char *line;
 } Stream;
 
 typedef struct {
-    int fd, closed;
+    int fd, closed, unread;
     Stream *streams;
     int next;           // streams that were asked for
     unsigned char *in;
@@ -57,7 +60,7 @@ typedef struct {
 } Connection;
 
 static Connection *all;
-static int poll_fd, connections, each, h2;
+static int poll_fd, connections, each, h2, stalled;
 static char *head, *body;
 static size_t head_size, body_size;
 static const char *marker;
@@ -132,6 +135,7 @@ static void take_line(const char *line, int size, int64_t t) {
 }
 
 static void take_text(Stream *s, const char *text, int64_t size, int64_t t) {
+    if (s->stalled) return;
     while (size > 0) {
         const char *end = memchr(text, '\n', size);
         int64_t length = end ? end - text : size;
@@ -153,12 +157,13 @@ static void take_text(Stream *s, const char *text, int64_t size, int64_t t) {
 }
 
 static void answered(Stream *s, int64_t t) {
-    if (s->answered) return;
+    if (s->answered || s->stalled) return;
     s->answered = 1;
     first_bytes[first_byte_count++] = t - s->asked;
 }
 
 static void stream_ends(Stream *s) {
+    if (s->stalled) return;
     if (s->ended) fail("a stream ended twice");
     if (s->have) fail("a stream ended within a line");
     s->ended = 1;
@@ -168,7 +173,8 @@ static void stream_ends(Stream *s) {
 // ---------------------------------------------------------------- sending
 
 static void watch(Connection *c, int operation) {
-    struct epoll_event e = {.events = EPOLLIN | (c->out_have ? EPOLLOUT : 0), .data.ptr = c};
+    struct epoll_event e = {.data.ptr = c};
+    e.events = (c->unread ? 0 : EPOLLIN) | (c->out_have ? EPOLLOUT : 0);
     epoll_ctl(poll_fd, operation, c->fd, &e);
 }
 
@@ -213,6 +219,8 @@ static void ask(Connection *c) {
         if (h2) {
             put_frame(c, 1, 4, id, head, head_size);  // HEADERS, END_HEADERS
             put_frame(c, 0, 1, id, body, body_size);  // DATA, END_STREAM
+            uint32_t more = htonl(WINDOW - STALLED_WINDOW);
+            if (stalled && !s->stalled) put_frame(c, 8, 0, id, &more, 4);
             c->window -= body_size;
         } else {
             put(c, head, head_size);
@@ -223,22 +231,28 @@ static void ask(Connection *c) {
     flush(c);
 }
 
-static void open_connection(Connection *c, int port) {
+// The last `never` of its streams are stalled.
+static void open_connection(Connection *c, int port, int never) {
     struct sockaddr_in to = {.sin_family = AF_INET, .sin_port = htons(port)};
-    int one = 1;
+    int one = 1, small = STALLED_WINDOW;
     inet_pton(AF_INET, "127.0.0.1", &to.sin_addr);
     c->fd = socket(AF_INET, SOCK_STREAM, 0);
     setsockopt(c->fd, IPPROTO_TCP, TCP_NODELAY, &one, sizeof one);
+    c->unread = never && !h2;
+    if (c->unread) setsockopt(c->fd, SOL_SOCKET, SO_RCVBUF, &small, sizeof small);
     if (connect(c->fd, (void *)&to, sizeof to)) fail("connect: %s", strerror(errno));
     fcntl(c->fd, F_SETFL, O_NONBLOCK);
     c->streams = must(calloc(each, sizeof *c->streams));
+    for (int i = each - never; i < each; i++) c->streams[i].stalled = 1;
     c->in = must(malloc(INPUT));
     c->window = c->first_window = 65535;
     c->max_streams = UINT32_MAX;
     watch(c, EPOLL_CTL_ADD);
     if (h2) {
-        static const unsigned char settings[12] = {0, 2, 0, 0, 0, 0,              // no push
-                                                   0, 4, 0x7f, 0xff, 0xff, 0xff};  // stream window
+        uint32_t window = htonl(stalled ? STALLED_WINDOW : WINDOW);
+        unsigned char settings[12] = {0, 2, 0, 0, 0, 0,  // no push
+                                      0, 4};             // window of a stream
+        memcpy(settings + 8, &window, 4);
         uint32_t grant = htonl(WINDOW - 65535);
         put(c, "PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n", 24);
         put_frame(c, 4, 0, 0, settings, sizeof settings);
@@ -362,7 +376,7 @@ static void take_frame(Connection *c, int type, int flags, uint32_t id, unsigned
         answered(s, t);
         break;
     case 3:
-        if (!s->ended) fail("stream %u was reset, code %u", id, u32(p));
+        if (!s->ended && !s->stalled) fail("stream %u was reset, code %u", id, u32(p));
         break;
     case 4:
         if (!(flags & 1)) take_settings(c, p, size);
@@ -393,15 +407,19 @@ static unsigned char *take_h2(Connection *c, unsigned char *p, unsigned char *en
 
 // ---------------------------------------------------------------- the run
 
+static void drop(Connection *c) {
+    c->closed = 1;
+    epoll_ctl(poll_fd, EPOLL_CTL_DEL, c->fd, NULL);
+}
+
 static void read_from(Connection *c) {
     ssize_t n = read(c->fd, c->in + c->have, INPUT - c->have);
     if (n < 0 && errno == EAGAIN) return;
     if (n <= 0) {
         if (n == 0 && c->at == TO_CLOSE) c->at = DONE, stream_ends(c->streams);
         for (int i = 0; i < each; i++)
-            if (!c->streams[i].ended) fail("the connection of a stream was closed");
-        c->closed = 1;
-        epoll_ctl(poll_fd, EPOLL_CTL_DEL, c->fd, NULL);
+            if (!c->streams[i].ended && !c->streams[i].stalled) fail("the connection of a stream was closed");
+        drop(c);
         return;
     }
     int64_t t = now();
@@ -428,16 +446,17 @@ static double us(int64_t *sorted, long count, double part) {
 int main(int argc, char **argv) {
     if (argc != 10) fail("usage: see the head of client.c");
     int port = atoi(argv[1]);
-    h2 = !strcmp(argv[2], "h2");
-    connections = atoi(argv[3]);
-    each = atoi(argv[4]);
+    h2 = strcmp(argv[2], "h1") != 0;
+    long wanted = atoi(argv[3]);
+    stalled = atoi(argv[4]);
+    int shared = !strcmp(argv[2], "h2");
+    connections = shared ? 1 : wanted + stalled;
+    each = shared ? wanted + stalled : 1;
     head = contents(argv[5], &head_size);
     body = contents(argv[6], &body_size);
     marker = argv[8];
     marker_size = strlen(marker);
     double timeout = atof(argv[9]);
-    long wanted = (long)connections * each;
-    if (!h2 && each != 1) fail("HTTP/1.1 has one stream a connection");
     if (marker_size) {
         int file = open(argv[7], O_RDONLY);
         times = mmap(NULL, WORDS * 8, PROT_READ, MAP_SHARED, file, 0);
@@ -447,7 +466,8 @@ int main(int argc, char **argv) {
     all = must(calloc(connections, sizeof *all));
     poll_fd = epoll_create1(0);
     began = now();
-    for (int i = 0; i < connections; i++) open_connection(&all[i], port);
+    for (int i = 0; i < connections; i++)
+        open_connection(&all[i], port, shared ? stalled : i >= wanted);
 
     struct epoll_event found[256];
     while (ended < wanted) {
@@ -456,7 +476,10 @@ int main(int argc, char **argv) {
         for (int i = 0; i < n; i++) {
             Connection *c = found[i].data.ptr;
             if (found[i].events & EPOLLOUT) flush(c);
-            if (!c->closed && found[i].events & (EPOLLIN | EPOLLHUP | EPOLLERR)) read_from(c);
+            if (!c->closed && found[i].events & (EPOLLIN | EPOLLHUP | EPOLLERR)) {
+                if (c->unread) drop(c);
+                else read_from(c);
+            }
         }
     }
     qsort(first_bytes, first_byte_count, sizeof *first_bytes, ascending);

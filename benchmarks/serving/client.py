@@ -61,16 +61,26 @@ class Client:
         self.kind = "C" if self._command[0] != sys.executable else "Python"
 
     def run(
-        self, port: int, proto: Proto, streams: int, request: RequestBytes, api: Api, limit_s: float
+        self,
+        port: int,
+        proto: Proto,
+        streams: int,
+        request: RequestBytes,
+        api: Api,
+        limit_s: float,
+        *,
+        stalled: int = 0,
     ) -> Seen:
-        """Open so many streams at once and read them all to their end. Raises ``Failed``."""
-        each = streams if proto == "h2" else 1
+        """Open so many streams at once and read them all to their end. Raises ``Failed``.
+
+        ``stalled`` further ones are asked for and never read.
+        """
         with tempfile.TemporaryDirectory(dir=self._folder) as name:
             head, body = Path(name, "head"), Path(name, "body")
             head.write_bytes(request.head)
             body.write_bytes(request.body)
             arguments = [
-                str(port), "h1" if proto == "h1" else "h2", str(streams // each), str(each),
+                str(port), proto, str(streams), str(stalled),
                 str(head), str(body), str(self._times), MARKERS[api], str(limit_s),
             ]  # fmt: skip
             done = subprocess.run(

@@ -8,7 +8,7 @@ from collections.abc import Iterator, Sequence
 from pathlib import Path
 
 import attrs
-from benchmarks.peers import Api, Proto, Server
+from benchmarks.peers import Server
 from benchmarks.serving import accounts
 from benchmarks.serving.cells import Case, Pair, Run, why_void
 from benchmarks.serving.client import Client, Failed, Seen
@@ -55,7 +55,11 @@ def visit(
     port = free_port()
     try:
         server = contestant.peer.start(
-            port, plan.server_cpu, plan.engine_cpu, first.streams, first.step_us
+            port,
+            plan.server_cpu,
+            plan.engine_cpu,
+            first.streams + first.stalled,
+            first.step_us,
         )
     except RuntimeError as failure:
         yield from (Void(case, f"it does not start: {failure}") for case in cases)
@@ -125,7 +129,15 @@ class _Visit:
         case = self.case
         request = request_bytes(case.proto, *self.server.request(case.api, tokens))
         limit_s = LEEWAY_S + 3 * tokens * case.step_us / 1e6
-        return self.plan.client.run(self.port, case.proto, case.streams, request, case.api, limit_s)
+        return self.plan.client.run(
+            self.port,
+            case.proto,
+            case.streams,
+            request,
+            case.api,
+            limit_s,
+            stalled=case.stalled,
+        )
 
 
 def _ours_s() -> float:
@@ -142,15 +154,7 @@ def _forget_peak(pid: int) -> None:
             return  # then it is the peak since the start
 
 
-def cases(
-    who: str,
-    apis: Sequence[Api],
-    protos: Sequence[Proto],
-    streams: int,
-    step_us: int,
-    repetition: int,
-) -> list[Case]:
-    """The cases of a visit; every repetition begins at another one."""
-    made = [Case(who, api, proto, streams, step_us) for api in apis for proto in protos]
-    start = repetition % len(made)
-    return made[start:] + made[:start]
+def turned(cases: Sequence[Case], repetition: int) -> list[Case]:
+    """The cases, beginning at another one in every repetition."""
+    start = repetition % len(cases)
+    return [*cases[start:], *cases[:start]]

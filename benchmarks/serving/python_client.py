@@ -23,6 +23,7 @@ from benchmarks.serving.step_times import StepTimes
 from benchmarks.serving.words import LETTERS, number_of
 
 WINDOW = 2**31 - 1
+STALLED_WINDOW = 4096
 
 
 class Tally:
@@ -50,8 +51,9 @@ class Tally:
 class Stream:
     """One answer, from its request to its end."""
 
-    def __init__(self, tally: Tally) -> None:
+    def __init__(self, tally: Tally, *, stalled: bool = False) -> None:
         self._tally = tally
+        self._stalled = stalled
         self._asked_ns = time.monotonic_ns()
         self._rest = b""
         self._answered = False
@@ -59,16 +61,20 @@ class Stream:
     def answered(self, status: int, now: int) -> None:
         if status != 200:
             sys.exit(f"status {status}")
-        if not self._answered:
+        if not self._answered and not self._stalled:
             self._answered = True
             self._tally.first_bytes.append(now - self._asked_ns)
 
     def text(self, data: bytes, now: int) -> None:
+        if self._stalled:
+            return
         *lines, self._rest = (self._rest + data).split(b"\n")
         for line in lines:
             self._tally.line(line, now)
 
     def end(self) -> None:
+        if self._stalled:
+            return
         if self._rest:
             sys.exit("a stream ended within a line")
         self._tally.ended += 1
@@ -110,19 +116,29 @@ class Http1:
 
 
 class Http2:
-    """A connection of several streams, whose windows never run out."""
+    """A connection of several streams. All windows are wide but those of the stalled ones."""
 
     def __init__(
-        self, link: socket.socket, tally: Tally, head: bytes, body: bytes, each: int
+        self,
+        link: socket.socket,
+        tally: Tally,
+        head: bytes,
+        body: bytes,
+        streams: int,
+        stalled: int,
     ) -> None:
         self._h2 = h2.connection.H2Connection(h2.config.H2Configuration(header_encoding=None))
         codes = h2.settings.SettingCodes
         self._h2.local_settings = h2.settings.Settings(
-            initial_values={codes.INITIAL_WINDOW_SIZE: WINDOW, codes.ENABLE_PUSH: 0}
+            initial_values={
+                codes.INITIAL_WINDOW_SIZE: STALLED_WINDOW if stalled else WINDOW,
+                codes.ENABLE_PUSH: 0,
+            }
         )
         self._h2.initiate_connection()
         self._h2.increment_flow_control_window(WINDOW - 65535)
-        self._tally, self._body, self._each = tally, body, each
+        self._tally, self._body = tally, body
+        self._read, self._all = streams, streams + stalled
         self._fields = hpack.Decoder().decode(head)
         self._streams: dict[int, Stream] = {}
         self._settled = False
@@ -145,30 +161,43 @@ class Http2:
                 self._settled = True
         while (
             self._settled
-            and len(self._streams) < self._each
+            and len(self._streams) < self._all
             and self._h2.outbound_flow_control_window >= len(self._body)
         ):
             number = self._h2.get_next_available_stream_id()
             self._h2.send_headers(number, self._fields)
             self._h2.send_data(number, self._body, end_stream=True)
-            self._streams[number] = Stream(self._tally)
+            stalled = len(self._streams) >= self._read
+            self._streams[number] = Stream(self._tally, stalled=stalled)
+            if self._read < self._all and not stalled:
+                self._h2.increment_flow_control_window(WINDOW - STALLED_WINDOW, number)
         return self._h2.data_to_send()
 
 
 def main() -> None:
-    port, proto, connections, each, head, body, times, marker, limit = sys.argv[1:]
+    port, proto, streams, stalled, head, body, times, marker, limit = sys.argv[1:]
     table = StepTimes(Path(times)) if marker else None
     tally = Tally(table, marker.encode())
     sent = Path(head).read_bytes(), Path(body).read_bytes()
     poll = selectors.DefaultSelector()
-    for _ in range(int(connections)):
+    wanted, never = int(streams), int(stalled)
+    unread = []
+    for place in range(1 if proto == "h2" else wanted + never):
         link = socket.create_connection(("127.0.0.1", int(port)))
         link.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
-        spoken = (
-            Http1(link, tally, *sent) if proto == "h1" else Http2(link, tally, *sent, int(each))
-        )
+        if proto == "h2":
+            spoken: Http1 | Http2 = Http2(link, tally, *sent, wanted, never)
+        elif proto == "h2-single":
+            spoken = Http2(link, tally, *sent, int(place < wanted), int(place >= wanted))
+        elif place < wanted:
+            spoken = Http1(link, tally, *sent)
+        else:
+            link.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, STALLED_WINDOW)
+            link.sendall(b"".join(sent))
+            unread.append(link)
+            continue
         poll.register(link, selectors.EVENT_READ, spoken)
-    wanted, until = int(connections) * int(each), time.monotonic() + float(limit)
+    until = time.monotonic() + float(limit)
     while tally.ended < wanted:
         if time.monotonic() > until:
             sys.exit(f"{tally.ended} of {wanted} streams ended in time")

@@ -56,9 +56,10 @@ class Measurement:
         return [(case, reasons[case]) for case in sorted(lacking, key=_place)]
 
 
-def _place(case: Case) -> tuple[int, str, str, bool, str]:
+def _place(case: Case) -> tuple[object, ...]:
     # Ours before the peers.
-    return case.streams, case.api, case.proto, not case.who.startswith("antiphon"), case.who
+    peer = not case.who.startswith("antiphon")
+    return case.streams, case.api, case.proto, peer, case.who, case.stalled
 
 
 def begin(file: TextIO, made: Measurement) -> None:

@@ -88,7 +88,7 @@ def _heads(made: Measurement) -> tuple[str, ...]:
 def _cells(made: Measurement, each: Row) -> list[str]:
     case = each.case
     return [
-        str(case.streams),
+        _streams(case),
         case.api,
         _protocol(case),
         case.who,
@@ -101,6 +101,10 @@ def _cells(made: Measurement, each: Row) -> list[str]:
         f"{each.counted}" + (f" ({each.rejected} void)" if each.rejected else ""),
         *(_ratio(made, each, name) for name in _baselines(made)),
     ]
+
+
+def _streams(case: Case) -> str:
+    return f"{case.streams} + {case.stalled} stalled" if case.stalled else str(case.streams)
 
 
 def _protocol(case: Case) -> str:
@@ -138,6 +142,7 @@ def _ratio(made: Measurement, each: Row, name: str) -> str:
         for other in made.rows()
         if other.case.who == name
         and (other.case.api, other.case.streams) == (case.api, case.streams)
+        and other.case.stalled == case.stalled
     }
     base = found.get(case.proto, found.get("h1"))
     return "–" if base is None or name == case.who else f"{each.us_per_event.median / base:.2f}"
@@ -145,7 +150,8 @@ def _ratio(made: Measurement, each: Row, name: str) -> str:
 
 def _footnotes(made: Measurement) -> Iterator[str]:
     for case, reason in made.without_figure():
-        yield f"No figure for {case.who}, {case.api}, {_protocol(case)}: {reason}."
+        where = f"{_streams(case)} streams, {case.api}, {_protocol(case)}"
+        yield f"No figure for {case.who}, {where}: {reason}."
 
 
 def progress(repetition: int, result: Pair | Void) -> str:

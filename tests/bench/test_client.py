@@ -66,9 +66,11 @@ def answering(answer: Callable[[socket.socket], None]) -> Iterator[int]:
                 thread.join()
 
 
-def run(client: Client, port: int, proto: Proto, streams: int, limit_s: float = 20) -> Seen:
+def run(
+    client: Client, port: int, proto: Proto, streams: int, limit_s: float = 20, stalled: int = 0
+) -> Seen:
     request = request_bytes(proto, "/stream", {"x-key": "value"}, BODY)
-    return client.run(port, proto, streams, request, "chat", limit_s)
+    return client.run(port, proto, streams, request, "chat", limit_s, stalled=stalled)
 
 
 def pieces(data: bytes, random: Random) -> list[bytes]:
@@ -126,12 +128,17 @@ def test_http1_is_counted_however_it_is_cut(client: Client, framing: str) -> Non
 
 
 class Http2Server:
-    """Answers every stream with the text, on a window of its own for bodies."""
+    """Answers each stream with the text, once so many in all have been asked for."""
 
-    def __init__(self, random: Random, *, first_window: int = 65535, reset: bool = False) -> None:
+    def __init__(self, random: Random, streams: int, *, reset: bool = False) -> None:
         self._random = random
-        self._first_window = first_window
+        self._streams = streams
         self._reset = reset
+        self._lock = threading.Lock()
+        self._all_asked = threading.Event()
+        self.connections = 0
+        self.windows: list[int] = []
+        """What each stream could be sent when its answer began."""
         self.bodies: list[bytes] = []
         self.headers: list[dict[bytes, bytes]] = []
 
@@ -143,26 +150,48 @@ class Http2Server:
         speaking.local_settings = h2.settings.Settings(
             client=False, initial_values={codes.MAX_CONCURRENT_STREAMS: 100}
         )
+        self.connections += 1
         speaking.initiate_connection()
         speaking.ping(b"are you?")
         self._send(link, speaking.data_to_send())
         bodies: dict[int, bytes] = {}
-        while data := link.recv(65536):
+        asked: list[int] = []
+        link.settimeout(0.02)
+        while True:
+            try:
+                if not (data := link.recv(65536)):
+                    # The client has seen its streams end; these are the others.
+                    self.windows += map(speaking.local_flow_control_window, asked)
+                    return
+            except TimeoutError:
+                data = b""
             for event in speaking.receive_data(data):
                 if isinstance(event, h2.events.RequestReceived):
                     self.headers.append(dict(event.headers))
                     bodies[event.stream_id] = b""
                 elif isinstance(event, h2.events.DataReceived):
                     bodies[event.stream_id] += event.data
-                    speaking.acknowledge_received_data(
-                        event.flow_controlled_length, event.stream_id
-                    )
                 elif isinstance(event, h2.events.StreamEnded):
-                    self.bodies.append(bodies[event.stream_id])
-                    self._answer(speaking, event.stream_id)
+                    asked.append(event.stream_id)
+                    self._note(bodies[event.stream_id])
+            if self._all_asked.is_set():
+                for stream in asked:
+                    self._answer(speaking, stream)
+                asked.clear()
             self._send(link, speaking.data_to_send())
 
+    def _note(self, body: bytes) -> None:
+        with self._lock:
+            self.bodies.append(body)
+            if len(self.bodies) == self._streams:
+                self._all_asked.set()
+
     def _answer(self, speaking: h2.connection.H2Connection, stream: int) -> None:
+        self.windows.append(speaking.local_flow_control_window(stream))
+        if self.windows[-1] < len(TEXT):  # a stalled one: it gets what it has room for
+            speaking.send_headers(stream, [(b":status", b"200")])
+            speaking.send_data(stream, TEXT[: self.windows[-1]])
+            return
         speaking.send_headers(stream, [(b":status", b"200"), (b"x-other", b"anything")])
         for piece in pieces(TEXT, self._random):
             speaking.send_data(stream, piece[:16384], pad_length=self._random.choice([None, 7]))
@@ -178,19 +207,20 @@ class Http2Server:
 
 
 @pytest.mark.usefixtures("stepped")
-@pytest.mark.parametrize(("proto", "connections"), [("h2", 1), ("h2-single", 5)])
-def test_http2_is_counted_however_it_is_cut(client: Client, proto: Proto, connections: int) -> None:
-    server = Http2Server(Random(proto))
+@pytest.mark.parametrize("proto", ["h2", "h2-single"])
+def test_http2_is_counted_however_it_is_cut(client: Client, proto: Proto) -> None:
+    server = Http2Server(Random(proto), 5)
     with answering(server) as port:
         seen = run(client, port, proto, 5)
     assert (seen.events, seen.streams, seen.timed) == (5 * COUNT, 5, 5 * 40)
+    assert server.connections == (1 if proto == "h2" else 5)
     assert server.bodies == [BODY] * 5
     assert all(each[b":path"] == b"/stream" for each in server.headers)
     assert all(each[b"x-key"] == b"value" for each in server.headers)
 
 
 def test_a_reset_stream_makes_the_run_void(client: Client) -> None:
-    with answering(Http2Server(Random(1), reset=True)) as port, pytest.raises(Failed):
+    with answering(Http2Server(Random(1), 2, reset=True)) as port, pytest.raises(Failed):
         run(client, port, "h2", 2)
 
 
@@ -227,3 +257,36 @@ def test_a_silent_server_makes_the_run_void_in_the_end(client: Client) -> None:
 
     with answering(answer) as port, pytest.raises(Failed, match="0 of 1 streams"):
         run(client, port, "h1", 1, limit_s=0.1)
+
+
+@pytest.mark.parametrize("proto", ["h2", "h2-single"])
+def test_a_stalled_stream_of_http2_has_a_window_that_does_not_grow(
+    client: Client, proto: Proto
+) -> None:
+    server = Http2Server(Random(2), 5)
+    with answering(server) as port:
+        seen = run(client, port, proto, 3, stalled=2)
+    assert (seen.events, seen.streams) == (3 * COUNT, 3)
+    assert sorted(server.windows)[:2] == [4096, 4096]
+    assert sorted(server.windows)[2] > 2**30
+
+
+def test_a_stalled_stream_of_http1_is_asked_for_and_never_read(client: Client) -> None:
+    sent, cut = [], []
+    whole = HEAD + b"Transfer-Encoding: chunked\r\n\r\n" + chunked([TEXT] * 50)
+
+    def answer(link: socket.socket) -> None:
+        link.setsockopt(socket.SOL_SOCKET, socket.SO_SNDBUF, 4096)
+        read_request(link)
+        try:
+            link.sendall(whole)
+        except OSError:
+            cut.append(link)  # the client has left with its answer unread
+            return
+        sent.append(link)
+        link.recv(1)
+
+    with answering(answer) as port:
+        seen = run(client, port, "h1", 2, stalled=1)
+    assert (seen.events, seen.streams) == (2 * 50 * COUNT, 2)
+    assert (len(sent), len(cut)) == (2, 1)

@@ -5,12 +5,11 @@ from __future__ import annotations
 from pathlib import Path
 
 import pytest
-from benchmarks.peers import Proto
 from benchmarks.serving import results, tables
 from benchmarks.serving.cells import Case, Pair, Run, row, why_void
 from benchmarks.serving.client import Seen
 from benchmarks.serving.machine import Machine
-from benchmarks.serving.measuring import Void, cases
+from benchmarks.serving.measuring import Void, turned
 from benchmarks.serving.results import Measurement
 
 CASE = Case("antiphon, uvloop", "chat", "h2", 10, 10_000)
@@ -77,10 +76,10 @@ def test_a_run_with_a_missing_event_or_a_busy_neighbour_is_void() -> None:
 
 
 def test_every_repetition_begins_at_another_case() -> None:
-    protos: tuple[Proto, ...] = ("h1", "h2")
-    visits = [cases("x", ("chat", "responses"), protos, 1, 10, which) for which in range(4)]
-    assert len({visit[0] for visit in visits}) == 4
-    assert all(set(visit) == set(visits[0]) for visit in visits)
+    cases = [Case("x", "chat", "h1", streams, 10) for streams in range(4)]
+    visits = [turned(cases, repetition) for repetition in range(5)]
+    assert [visit[0] for visit in visits] == [*cases, cases[0]]
+    assert all(set(visit) == set(cases) for visit in visits)
 
 
 def measurement() -> Measurement:
@@ -125,9 +124,8 @@ def test_results_can_be_read_from_the_file_they_were_written_to(tmp_path: Path) 
 def test_a_case_without_a_figure_is_named_with_the_reason_unless_it_cannot_have_one() -> None:
     made = measurement()
     assert [(case.proto, why) for case, why in made.without_figure()] == [("h1", "disturbed")]
-    assert "No figure for antiphon, uvloop, chat, h1, 10 connections: disturbed." in tables.plain(
-        made
-    )
+    line = "No figure for antiphon, uvloop, 10 streams, chat, h1, 10 connections: disturbed."
+    assert line in tables.plain(made)
 
 
 def test_a_peer_is_compared_over_http1_where_it_has_nothing_else() -> None:
