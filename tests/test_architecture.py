@@ -44,7 +44,7 @@ ARROWS: dict[str, set[str]] = {
     "models": {"errors"},
     "prompting": {"errors", "models", "requests"},
     "requests": {"errors"},
-    "runs": {"engines.port", "errors", "prompting", "requests", "responsory"},
+    "runs": {"engines.port", "errors", "prompting", "requests", "responsory", "transport.sink"},
     "serving": {"api.counters", "app", "config", "greeting", "loading", "transport"},
     "transport": {"errors", "responsory.log"},
 }  # fmt: skip
