@@ -1,10 +1,15 @@
-"""Which runs have been open for too long. No clock: every method is told the time."""
+"""Which runs have been open for too long. No clock of its own: the time is an input."""
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Generic, TypeVar
 
+import anyio
+
 R = TypeVar("R")
+
+SECOND_NS = 1_000_000_000
 
 
 class Deadlines(Generic[R]):
@@ -15,6 +20,7 @@ class Deadlines(Generic[R]):
         self._limit_ns = limit_ns
         self._due: dict[int, tuple[int, R]] = {}
         """In the order of their times, by the identity of the run."""
+        self._begun = anyio.Event()
 
     @property
     def next_ns(self) -> int | None:
@@ -26,6 +32,7 @@ class Deadlines(Generic[R]):
         if self._limit_ns:
             self._due.pop(id(run), None)
             self._due[id(run)] = (now_ns + self._limit_ns, run)
+            self._begun.set()
 
     def forget(self, run: R) -> None:
         """Its time is of no matter any more. Idempotent."""
@@ -41,3 +48,13 @@ class Deadlines(Generic[R]):
         for run in late:
             self.forget(run)
         return late
+
+    async def keep(self, clock_ns: Callable[[], int], expire: Callable[[], None]) -> None:
+        """Call ``expire`` whenever somebody's time is over, until cancelled."""
+        while True:
+            self._begun = anyio.Event()
+            if (due_ns := self.next_ns) is None:
+                await self._begun.wait()
+            else:
+                await anyio.sleep(max(0, due_ns - clock_ns()) / SECOND_NS)
+                expire()

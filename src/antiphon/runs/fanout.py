@@ -25,7 +25,7 @@ from antiphon.errors import (
 )
 from antiphon.runs.admission import Admission
 from antiphon.runs.choice import Choice
-from antiphon.runs.deadlines import Deadlines
+from antiphon.runs.deadlines import SECOND_NS, Deadlines
 from antiphon.runs.plan import RunPlan
 from antiphon.runs.refusals import engine_unavailable, refusal
 from antiphon.runs.run import Run
@@ -34,7 +34,6 @@ from antiphon.runs.siblings import choice_for, engine_requests
 log = logging.getLogger(__name__)
 
 KEYS = 2**32
-SECOND_NS = 1_000_000_000
 STOP_S = 0.5
 """What the engine gets to stop once nothing is open any more; it may be in the midst of a step."""
 
@@ -70,7 +69,6 @@ class Fanout:
         self._observe = observe
         self._flush = flush or _nothing
         self._deadlines: Deadlines[Run] = Deadlines(int(timeout_s * SECOND_NS))
-        self._deadline_set = anyio.Event()
         self._gauges = Gauges()
         self._keys = count(1)
         self._open: dict[int, tuple[Run, Choice]] = {}
@@ -129,7 +127,7 @@ class Fanout:
         self._tails[plan.tail] = run
         for choice in choices:
             self._open[choice.key] = (run, choice)
-        self._watch(run, now_ns)
+        self._deadlines.start(run, now_ns)
         for request in requests:
             self._engine.submit(request)
         return run
@@ -167,7 +165,7 @@ class Fanout:
         """Carry frames until the engine ends; then no run is left open."""
         try:
             async with anyio.create_task_group() as tasks:
-                tasks.start_soon(self._keep_time)
+                tasks.start_soon(self._deadlines.keep, self._monotonic_ns, self.expire)
                 try:
                     async for frame in self._engine.frames():
                         self.step(frame)
@@ -188,20 +186,6 @@ class Fanout:
             log.info("run %s has had its time", run.plan.tail)
             self._end(run, DeadlinePassed())
             self._publish(run)
-
-    async def _keep_time(self) -> None:
-        """Call ``expire`` whenever a run's time is over, also while the engine is silent."""
-        while True:
-            self._deadline_set = anyio.Event()
-            if (due_ns := self._deadlines.next_ns) is None:
-                await self._deadline_set.wait()
-            else:
-                await anyio.sleep(max(0, due_ns - self._monotonic_ns()) / SECOND_NS)
-                self.expire()
-
-    def _watch(self, run: Run, now_ns: int) -> None:
-        self._deadlines.start(run, now_ns)
-        self._deadline_set.set()
 
     def step(self, frame: StepFrame) -> None:
         """Take one frame: the per-token path."""
@@ -257,7 +241,7 @@ class Fanout:
         if not choice.accepted:
             run.accept(choice)
             if run.accepted:
-                self._watch(run, self._monotonic_ns())
+                self._deadlines.start(run, self._monotonic_ns())
         if run.first_token_ns is None and frame.n_new[row]:
             run.first_token_ns = self._monotonic_ns()
         choice.advance(frame, row, first, now)
@@ -274,14 +258,7 @@ class Fanout:
     def _end(self, run: Run, refusal: AntiphonError, failure: AntiphonError | None = None) -> None:
         """Fail the run; while it is not fully accepted, refuse it instead."""
         self._release(run)
-        try:
-            if run.accepted:
-                run.fail(failure or refusal)
-            else:
-                run.refuse(refusal)
-        except Exception:
-            log.exception("run %s cannot be ended", run.plan.tail)
-            run.give_up(AnswerFailed())
+        run.end(refusal, failure or refusal)
 
     def _publish(self, run: Run) -> None:
         try:

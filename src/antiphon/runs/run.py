@@ -13,7 +13,7 @@ from typing import Protocol
 
 import anyio
 
-from antiphon.errors import AntiphonError
+from antiphon.errors import AnswerFailed, AntiphonError
 from antiphon.runs.choice import Choice
 from antiphon.runs.plan import RunPlan
 from responsory import EventLog
@@ -105,6 +105,17 @@ class Run:
                 id=self.plan.tail, created_at=self._created_at, echo=self.plan.echo_of(choice.index)
             )
         )
+
+    def end(self, refusal: AntiphonError, failure: AntiphonError) -> None:
+        """Fail with ``failure`` once every choice was accepted, else be refused; or give up."""
+        try:
+            if self.accepted:
+                self.fail(failure)
+            else:
+                self.refuse(refusal)
+        except Exception:
+            log.exception("run %s cannot be ended", self.plan.tail)
+            self.give_up(AnswerFailed())
 
     def refuse(self, refusal: AntiphonError) -> None:
         """The engine did not take a choice: there will be no answer at all."""

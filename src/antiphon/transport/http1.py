@@ -14,9 +14,6 @@ What differs from Hypercorn's, and why a client can tell:
 from __future__ import annotations
 
 import asyncio
-import base64
-import binascii
-from http import HTTPStatus
 from typing import Any
 
 import h11
@@ -28,11 +25,12 @@ from hypercorn.typing import H11SendableEvent
 
 from antiphon.errors import RequestTimeout
 from antiphon.transport.bare_errors import dressed, error_for, head_and_body, is_bare
-from antiphon.transport.buffer_sink import BufferSink, with_sink
+from antiphon.transport.buffer_sink import with_sink
 from antiphon.transport.deadline import Deadline
 from antiphon.transport.expecting import asking
 from antiphon.transport.guarding import guarded
-from antiphon.transport.send_buffer import Load, SendBuffer
+from antiphon.transport.http1_rules import reason, settings_are_sound
+from antiphon.transport.http1_sending import Frames
 from antiphon.transport.settings import READ_AHEAD, UNREAD_BODY, HostConfig
 from antiphon.transport.unread import Dropping
 from antiphon.transport.wire import Wire
@@ -45,11 +43,7 @@ class AntiphonH1(H11Protocol):
 
     def __init__(self, *connection: Any, wire: Wire) -> None:
         super().__init__(*connection)
-        self._wire = wire
-        wire.on_drained = self._mark
-        self._buffer = self._new_buffer()
-        self._chunks = True
-        """Whether a body without a length is sent in chunks."""
+        self._frames = Frames(self.config, wire)
         self._handling = asyncio.Lock()
         self._paused = False
         self._closed = False
@@ -98,49 +92,13 @@ class AntiphonH1(H11Protocol):
         if isinstance(event, EndBody) and self._refused:
             await self.send(Closed())  # Hypercorn forgets a handshake that it has refused.
 
-    def flush(self) -> None:
-        """Write the frames that are queued, and the end of the body after them."""
-        buffer = self._buffer
-        if self._wire.full or buffer.sent_end or buffer.closed:
-            return
-        out = []
-        if size := buffer.size:
-            chunks = buffer.take(size)
-            # An HTTP/1.0 client reads to the end of the connection.
-            chunked = self._chunks
-            out = [b"%x\r\n" % size, *chunks, b"\r\n"] if chunked else chunks
-        if buffer.complete:
-            try:
-                out.append(self.connection.send(h11.EndOfMessage()) or b"")
-            except h11.LocalProtocolError:
-                self._abort()  # what else has been sent on this connection is no answer
-                return
-            buffer.sent_end = True
-        self._wire.write(b"".join(out))
-        if buffer.sent_end:
-            buffer.close()
-
     def abandon(self) -> None:
         """Nothing more is sent: nobody waits for that any more."""
         self._closed = True
-        self._buffer.close()
-
-    def _mark(self) -> None:
-        """Let the connection be written to soon."""
-        if not self._wire.full:
-            self.config.flush.mark(self)
-
-    def _abort(self) -> None:
-        """Break the answer off: its client sees a body that has not ended."""
-        self._buffer.close()
-        self._wire.abort()
-
-    def _new_buffer(self) -> SendBuffer:
-        # That the client takes nothing is seen by the socket, which holds no other answer.
-        return SendBuffer(self.config.limits, Load(self.config.limits), lambda: None)
+        self._frames.close()
 
     async def _close_stream(self) -> None:
-        self._buffer.close()
+        self._frames.close()
         await super()._close_stream()
 
     async def _handle_events(self) -> None:
@@ -170,9 +128,7 @@ class AntiphonH1(H11Protocol):
                 app = guarded(self._served, self.config, event.target, event.headers, _nothing)
                 waits = self.connection.they_are_waiting_for_100_continue
                 app = asking(app, self._ask_for_body) if waits else app
-                self._buffer = self._new_buffer()
-                self._chunks = event.http_version > b"1.0"
-                self.app = with_sink(app, BufferSink("h1", self._buffer, self._mark, self._abort))
+                self.app = with_sink(app, self._frames.begin(self.connection, event))
                 await self._create_stream(event)
             case h11.Data():
                 return await self._body(event)
@@ -288,7 +244,7 @@ class AntiphonH1(H11Protocol):
         await self.send(Updated(idle=True))
 
     async def _check_protocol(self, event: h11.Request) -> None:
-        if self._may_switch and not self.ssl and _settings_are_sound(event):
+        if self._may_switch and not self.ssl and settings_are_sound(event):
             await super()._check_protocol(event)
 
     async def _send_error_response(self, status_code: int) -> None:
@@ -311,33 +267,10 @@ class AntiphonH1(H11Protocol):
             event = type(event)(
                 status_code=event.status_code,
                 headers=list(event.headers.raw_items()),
-                reason=_reason(event.status_code),
+                reason=reason(event.status_code),
             )
         await super()._send_h11_event(event)
 
 
 def _nothing() -> None:
     """What is left of a slow body is dropped as that of any early answer."""
-
-
-def _reason(status_code: int) -> bytes:
-    try:
-        return HTTPStatus(status_code).phrase.encode()
-    except ValueError:
-        return b""
-
-
-def _settings_are_sound(request: h11.Request) -> bool:
-    """Whether an upgrade to h2c, if this is one, brings settings that can be read.
-
-    One that does not is answered as the HTTP/1.1 request it also is (RFC 7540, section 3.2.1).
-    """
-    fields = dict(request.headers)
-    if b"upgrade" not in fields:
-        return True
-    text = fields.get(b"http2-settings", b"")
-    try:
-        settings = base64.urlsafe_b64decode(text + b"=" * (-len(text) % 4))
-    except binascii.Error:
-        return False
-    return len(settings) % 6 == 0
