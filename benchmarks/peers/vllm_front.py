@@ -8,6 +8,7 @@ process, or where the job has addresses, behind the ZeroMQ client that vLLM depl
 from __future__ import annotations
 
 import asyncio
+import math
 from collections.abc import Iterable
 from importlib import import_module
 from typing import Any
@@ -53,7 +54,8 @@ class CoreWithin:
                 self._asked.clear()
                 await self._asked.wait()
                 continue
-            await asyncio.sleep(wait)
+            # uvloop counts in milliseconds: less than one is none, and would be asked for in vain.
+            await asyncio.sleep(math.ceil(wait * 1000) / 1000)
             tries = 0
             while self._untaken():
                 # A writer that waits for its client must not be charged for our asking.

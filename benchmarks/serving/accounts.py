@@ -59,11 +59,14 @@ def _status(pid: int, name: str) -> int:
 
 
 def busy_s() -> float:
-    """Seconds that the processors of the machine together have been busy."""
-    user, nice, system, _, _, irq, softirq, *_ = map(
+    """Seconds that the processors of the machine together have been busy, or were taken from it.
+
+    A virtual machine's host takes time away ("steal"); nobody of ours can have used that.
+    """
+    user, nice, system, _, _, irq, softirq, steal, *_ = map(
         int, (PROC / "stat").read_text().splitlines()[0].split()[1:]
     )
-    return (user + nice + system + irq + softirq) / os.sysconf("SC_CLK_TCK")
+    return (user + nice + system + irq + softirq + steal) / os.sysconf("SC_CLK_TCK")
 
 
 def children_s() -> float:
