@@ -60,14 +60,14 @@ class Fanout:
         timeout_s: float = 0.0,
         observe: Callable[[Run], None] | None = None,
         admission: Admission | None = None,
-        flush: Callable[[], None] | None = None,
+        flush: Callable[[], object] = bool,
     ) -> None:
         self.admission = admission or Admission()
         self._engine = engine
         self._wall_s = wall_s
         self._monotonic_ns = monotonic_ns
         self._observe = observe
-        self._flush = flush or _nothing
+        self._flush = flush
         self._deadlines: Deadlines[Run] = Deadlines(int(timeout_s * SECOND_NS))
         self._gauges = Gauges()
         self._keys = count(1)
@@ -297,7 +297,3 @@ class Fanout:
         while (key := next(self._keys) % KEYS) in self._open:
             pass
         return key
-
-
-def _nothing() -> None:
-    """There are no connections to write to."""
