@@ -110,10 +110,12 @@ def _app(tracker: Tracker, go_on: asyncio.Event) -> Quart:
 
     @app.post("/begun")
     async def begun() -> Response:
+        whole = request.body
+
         async def body() -> AsyncIterator[bytes]:
             with tracker:
                 yield b"first"
-                yield await request.body
+                yield await whole
 
         return Response(body())
 

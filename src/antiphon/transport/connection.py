@@ -77,6 +77,7 @@ class Negotiation(ProtocolWrapper):
             await self.protocol.handle(RawData(data=assumed.data))
         except H2CProtocolRequiredError as required:
             self.protocol = AntiphonH2(*self._connection, wire=self._wire)
+            await self.send(Updated(idle=False))
             await self.protocol.initiate(required.headers, required.settings)
             if required.data:
                 await self.protocol.handle(RawData(data=required.data))

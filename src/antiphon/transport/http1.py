@@ -122,8 +122,9 @@ class AntiphonH1(H11Protocol):
         self._paused = event is h11.PAUSED
         match event:
             case h11.Request():
-                await self.send(Updated(idle=False))
+                # An HTTP/2 preface looks like a request and is none.
                 await self._check_protocol(event)
+                await self.send(Updated(idle=False))
                 self._declared = int(dict(event.headers).get(b"content-length", 0))
                 app = guarded(self._served, self.config, event.target, event.headers, _nothing)
                 waits = self.connection.they_are_waiting_for_100_continue
