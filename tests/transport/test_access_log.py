@@ -21,10 +21,11 @@ from quart import Quart, Response
 from antiphon.errors import StartupError
 from antiphon.transport import access_lines
 from antiphon.transport.access_lines import writing
-from antiphon.transport.access_log import FRAMES, AccessLog, Entry
+from antiphon.transport.access_log import AccessLog, Entry
 from antiphon.transport.addresses import UnixAddress
 from antiphon.transport.counted import Counted
 from antiphon.transport.listener import Listener, bind, listen
+from antiphon.transport.sink import FRAMES
 from transport.hosting import H2Client, Tracker, quart_app, serving_on
 
 ENTRY = Entry(client="192.0.2.7", peer=None, method="GET", path="/x", status=200)

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Iterable, Mapping
-from typing import Any, TypeAlias, cast
+from collections.abc import Callable, Mapping
+from typing import Any, cast
 
 import attrs
 from hypercorn.typing import (
@@ -19,10 +19,9 @@ from hypercorn.typing import (
 
 from antiphon.transport.accepting import PEER
 from antiphon.transport.settings import REQUEST_ID
+from antiphon.transport.sink import FRAMES, FrameSink, Headers
 from antiphon.transport.unix_socket import Peer
 
-FRAMES = "antiphon.frames"
-Headers: TypeAlias = Iterable[tuple[bytes, bytes]]
 _REQUEST_ID = REQUEST_ID.encode()
 
 
@@ -106,7 +105,7 @@ def _entry_of(scope: HTTPScope | WebsocketScope) -> Entry:
 class CountingSink:
     """``sink``, whose bytes are those of ``entry``."""
 
-    def __init__(self, sink: Any, entry: Entry) -> None:
+    def __init__(self, sink: FrameSink, entry: Entry) -> None:
         self._sink = sink
         self._entry = entry
 
