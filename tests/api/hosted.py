@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+import ssl
 from collections.abc import AsyncIterator, Callable, Sequence
 from contextlib import asynccontextmanager
+from functools import partial
+from pathlib import Path
 from typing import Any
 
 import anyio
@@ -22,7 +25,7 @@ from antiphon.transport.limits import DEFAULT_LIMITS, Limits
 from antiphon.transport.listener import Listener, bind
 from antiphon.transport.settings import HostConfig
 from antiphon.transport.worker import serve_on
-from transport.hosting import GUARD_S
+from transport.hosting import GUARD_S, certificate
 
 PROMPT_TOKENS = 5
 PROTOCOLS = ("HTTP/1.1", "HTTP/2")
@@ -46,6 +49,7 @@ class SteeredEngine:
         """What its frames say of its load."""
         self._send, self._receive = anyio.create_memory_object_stream[StepFrame](1000)
         self._changed = anyio.Event()
+        self._open: set[int] = set()
         self._step = 0
         self._stopped = False
         self.info = EngineInfo(
@@ -67,6 +71,7 @@ class SteeredEngine:
 
     def submit(self, request: EngineRequest) -> None:
         self.requests.append(request)
+        self._open.add(request.key)
         if self.refusal is None:
             self.rows(lambda frame: frame.row(request.key, cached=0))
         else:
@@ -75,6 +80,7 @@ class SteeredEngine:
 
     def abort(self, keys: Sequence[int]) -> None:
         self.aborted += keys
+        self._open -= set(keys)
         self._tell()
 
     def rows(self, add: Callable[[FrameBuilder], None]) -> None:
@@ -82,7 +88,10 @@ class SteeredEngine:
         self._step += 1
         builder = FrameBuilder(self._step)
         add(builder)
-        self._send.send_nowait(builder.build(self._step, Gauges(running=self.running)))
+        frame = builder.build(self._step, Gauges(running=self.running))
+        self._send.send_nowait(frame)
+        self._open -= {key for key, end in zip(frame.key, frame.finish, strict=True) if end}
+        self._tell()
 
     def say(self, key: int, text: bytes) -> None:
         """One step in which the request ``key`` got some tokens, one a byte."""
@@ -101,15 +110,17 @@ class SteeredEngine:
                 yield frame
 
     async def stop(self, grace_s: float) -> None:
+        with anyio.move_on_after(grace_s):
+            while self._open:
+                await self._changed.wait()
         if not self._stopped:
             self._stopped = True
-            for request in self.requests:
-                if request.key not in self.aborted:
-                    self.end(request.key, Finish.ABORT)
+            for key in sorted(self._open):
+                self.end(key, Finish.ABORT)
             self.die()
 
     async def until(self, condition: Callable[[], bool]) -> None:
-        """Wait for a submission or an abort that makes it true."""
+        """Wait for a submission, an abort or a step that makes it true."""
         with anyio.fail_after(GUARD_S):
             while not condition():
                 await self._changed.wait()
@@ -126,21 +137,41 @@ class Hosted:
     engine: SteeredEngine
     service: Service
     listener: Listener
+    ending: Ending
+    """Ends the server; leaving the block does so too."""
+    trust: ssl.SSLContext | None = None
+    ended: anyio.Event = attrs.field(factory=anyio.Event)
+    """The server has ended."""
 
     @asynccontextmanager
     async def client(self, protocol: str = "HTTP/1.1") -> AsyncIterator[httpx.AsyncClient]:
         http2 = protocol == "HTTP/2"
         async with httpx.AsyncClient(
-            base_url=self.listener.url, http1=not http2, http2=http2, timeout=GUARD_S
+            base_url=self.listener.url,
+            http1=not http2,
+            http2=http2,
+            timeout=GUARD_S,
+            verify=self.trust or True,
         ) as client:
             yield client
+
+    async def until_ended(self) -> None:
+        with anyio.fail_after(GUARD_S):
+            await self.ended.wait()
 
 
 @asynccontextmanager
 async def hosted(
-    clock: Callable[[], float] | None = None, limits: Limits = DEFAULT_LIMITS, **settings: Any
+    clock: Callable[[], float] | None = None,
+    *,
+    grace_s: float = 0,
+    tls: Path | None = None,
+    limits: Limits = DEFAULT_LIMITS,
+    **settings: Any,
 ) -> AsyncIterator[Hosted]:
-    """``settings`` of the server, ``limits`` of its host; ``clock`` is that of the rate limit."""
+    """``settings`` of the server, ``limits`` of its host; ``clock`` is that of the rate limit,
+    ``grace_s`` what answers get when the server ends. With ``tls``, a directory for its
+    certificate, it serves over TLS."""
     engine = SteeredEngine()
     model = ServedModel(
         id="m",
@@ -151,13 +182,22 @@ async def hosted(
     service = make_service(engine, [model], Config(**settings))
     service.monotonic_s = clock or service.monotonic_s
     ending = Ending()
-    with bind("127.0.0.1", 0) as listener:
+    cert, trust = certificate(tls) if tls is not None else ((), None)
+    with bind("127.0.0.1", 0, *cert) as listener:
         async with running(service), anyio.create_task_group() as tasks:
+            host = Hosted(engine, service, listener, ending, trust)
 
             async def run() -> None:
-                config = HostConfig(new_tail, limits)
-                await serve_on(make_app(service), [listener], ending, config=config, grace_s=0)
+                await serve_on(
+                    make_app(service),
+                    [listener],
+                    ending,
+                    config=HostConfig(new_tail, limits),
+                    grace_s=grace_s,
+                    drain=partial(service.fanout.drain, grace_s),
+                )
+                host.ended.set()
 
             tasks.start_soon(run)
-            yield Hosted(engine, service, listener)
+            yield host
             ending.ask()

@@ -16,7 +16,7 @@ from hypercorn.protocol.h11 import H2CProtocolRequiredError, H2ProtocolAssumedEr
 from hypercorn.typing import ConnectionState
 from hypercorn.utils import parse_socket_addr
 
-from antiphon.transport.farewell import see_off
+from antiphon.transport.farewell import hang_up, see_off
 from antiphon.transport.http1 import AntiphonH1
 from antiphon.transport.http2 import AntiphonH2
 from antiphon.transport.inbox import Calls
@@ -26,8 +26,6 @@ from antiphon.transport.unread import DROPPING_S, QUIET_S, Dropping
 from antiphon.transport.versions import http1_of
 from antiphon.transport.wire import Wire
 
-LINGER_S = 10.0
-"""What a client gets to read the last bytes of a connection that is closed."""
 UNTOLD_S = 1.0
 """What a client gets between two pieces of a body after the last answer of a connection where the
 end cannot be told first: TLS has no half-close here, so one that waits for the end of the
@@ -196,7 +194,8 @@ class Connection(TCPServer):
             if error_code == ErrorCodes.NO_ERROR:
                 self._deaf = True
                 await see_off(self.reader, self.writer, lambda: max(self._heard, self._served))
-        self.writer.close()
+        if not self.writer.is_closing():
+            self.writer.close()
 
     def _stalled(self) -> None:
         self.config.counted.stalled_readers += 1
@@ -270,19 +269,12 @@ class Connection(TCPServer):
     async def _initiate_server_close(self) -> None:
         await self.say_goodbye()
         await self.protocol.handle(Closed())
+        await hang_up(self.writer)
 
     async def _close(self) -> None:
         """Close the socket once all is written, or drop it when the client does not read."""
-        with contextlib.suppress(NotImplementedError, OSError, RuntimeError):
-            self.writer.write_eof()
-        self.writer.close()
         try:
-            # All who wait share one future, and a handler that is cancelled here would cancel it.
-            await asyncio.wait_for(asyncio.shield(self.writer.wait_closed()), LINGER_S)
-        except TimeoutError:
-            self.abort()
-        except (OSError, RuntimeError):
-            pass  # It is closed, one way or another.
+            await hang_up(self.writer)
         finally:
             self._wire.close()
             await self.idle_task.stop()

@@ -17,10 +17,12 @@ import termios
 from collections.abc import Callable
 from contextlib import suppress
 
-HUSH_S = 1.0
+HUSH_S = 0.5
 """Of silence, from a client that has everything."""
 STUCK_S = 10.0
 """Without taking a byte, of a client that has not."""
+AGREED_S = 0.25
+"""For a client that has everything to agree to the end of TLS."""
 LOOK_S = 0.02
 """Between two looks at the socket: nobody tells when it is empty."""
 
@@ -47,12 +49,38 @@ async def see_off(
         await asyncio.sleep(LOOK_S)
 
 
+async def hang_up(writer: asyncio.StreamWriter) -> None:
+    """Close the socket once all is written, or drop it when the client does not read.
+
+    asyncio's TLS waits for the client to agree, for half a minute, and forgets its connection when
+    it is closed twice.
+    """
+    with suppress(NotImplementedError, OSError, RuntimeError):
+        writer.write_eof()
+    if not writer.is_closing():
+        writer.close()
+    loop = asyncio.get_running_loop()
+    # All who wait share one future, and a handler that is cancelled here would cancel it.
+    closed = asyncio.ensure_future(asyncio.shield(writer.wait_closed()))
+    left, moved = unsent(writer), loop.time()
+    try:
+        while not (await asyncio.wait({closed}, timeout=LOOK_S))[0]:
+            now, before, left = loop.time(), left, unsent(writer)
+            moved = now if left < before else moved
+            if now - moved >= (STUCK_S if left else AGREED_S):
+                writer.transport.abort()
+                return
+    finally:
+        closed.cancel()
+        await asyncio.gather(closed, return_exceptions=True)
+
+
 def unsent(writer: asyncio.StreamWriter) -> int:
     """Bytes that the client's system has not taken; of the system's own buffer 0 if not known."""
     size: int = writer.transport.get_write_buffer_size()
     sock: socket.socket | None = writer.get_extra_info("socket")
     if sock is not None and sys.platform == "linux":
-        with suppress(OSError):
+        with suppress(OSError, ValueError):  # it may be closed
             told = fcntl.ioctl(sock.fileno(), termios.TIOCOUTQ, struct.pack("i", 0))
             size += struct.unpack("i", told)[0]
     return size

@@ -27,7 +27,7 @@ from antiphon.transport.settings import HostConfig
 
 BYE_S = 0.25
 """What a connection gets to write its last bytes when its time is over."""
-UNWIND_S = 2.0
+UNWIND_S = 0.35
 """What its handlers get to end after that."""
 
 log = logging.getLogger("antiphon.transport")
