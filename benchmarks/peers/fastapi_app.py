@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from benchmarks.peers import Api
-from benchmarks.peers.prepared_frames import Ticker
+from benchmarks.peers.prepared_frames import PreparedStream, Ticker
 from fastapi import FastAPI, Request
 from fastapi.responses import JSONResponse, StreamingResponse
 from starlette.responses import Response
@@ -22,6 +22,6 @@ def fastapi_app(ticker: Ticker) -> FastAPI:
     @app.post("/{api}")
     async def stream(api: Api, request: Request) -> Response:
         tokens = int((await request.json())["tokens"])
-        return StreamingResponse(ticker.frames(api, tokens), media_type=EVENTS)
+        return StreamingResponse(PreparedStream(ticker, api, tokens), media_type=EVENTS)
 
     return app

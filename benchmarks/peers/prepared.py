@@ -1,9 +1,8 @@
 """Hosts of prepared frames: what a transport costs before there is anything to send.
 
 ``fastapi`` is FastAPI on uvicorn with httptools and uvloop, the host of the large Python servers.
-``hypercorn`` is Quart on Hypercorn as they come, ``antiphon-worker`` the same Quart application on
-our worker, with uvloop, as it serves any ASGI application. The engine of all three is a
-clock within the server.
+``hypercorn`` is Quart on Hypercorn as they come, ``antiphon-worker`` Quart on our worker and its
+frame sinks, with uvloop. The engine of all three is a clock within the server.
 """
 
 from __future__ import annotations

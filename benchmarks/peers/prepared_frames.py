@@ -9,13 +9,15 @@ from __future__ import annotations
 
 import asyncio
 import time
-from collections.abc import AsyncIterator, Mapping
+from collections import deque
+from collections.abc import Mapping
 from contextlib import suppress
 
 from benchmarks.peers import Api
 from benchmarks.serving.step_times import StepTimes
 from benchmarks.serving.words import SIZE, word
 
+from antiphon.transport.sink import FrameSink
 from responsory import Response
 from responsory.commands import Accept, Text
 from responsory.projections import ChatStream, CompletionsStream, ResponsesStream
@@ -42,6 +44,56 @@ AROUND: Mapping[Api, tuple[bytes, bytes]] = {
 }
 
 
+class PreparedStream:
+    """One answer: iterated, or attached to a frame sink where the host has one."""
+
+    def __init__(self, ticker: Ticker, api: Api, tokens: int) -> None:
+        self.api = api
+        self.left = tokens
+        self._ticker = ticker
+        self._ready: deque[bytes] = deque()
+        self._waiter: asyncio.Future[None] | None = None
+        self._sink: FrameSink | None = None
+        ticker.add(self)
+
+    def put(self, frame: bytes) -> None:
+        """The next frame. Those that a sink has no room for are lost, and the run is void."""
+        self.left -= 1
+        if self._sink is not None:
+            self._sink.offer(frame if self.left else frame + DONE)
+            if not self.left:
+                self._sink.end()
+            return
+        self._ready.append(frame)
+        if not self.left:
+            self._ready.append(DONE)
+        if self._waiter is not None and not self._waiter.done():
+            self._waiter.set_result(None)
+
+    def attach(self, sink: FrameSink) -> None:
+        """From now on frames go to ``sink``, what there is already first."""
+        if self._ready:
+            sink.offer(b"".join(self._ready))
+        if not self.left:
+            sink.end()
+        self._sink = sink
+
+    def __aiter__(self) -> PreparedStream:
+        return self
+
+    async def __anext__(self) -> bytes:
+        while not self._ready:
+            if not self.left:
+                raise StopAsyncIteration
+            self._waiter = asyncio.get_running_loop().create_future()
+            await self._waiter
+        return self._ready.popleft()
+
+    async def aclose(self) -> None:
+        """Nobody reads any more; idempotent."""
+        self._ticker.discard(self)
+
+
 class Ticker:
     """Ticks while there are streams. ``together``: so many begin at once."""
 
@@ -50,23 +102,20 @@ class Ticker:
         self._step_s = step_us / 1e6
         self._times = times
         self._tick = 0
-        self._streams: set[_Stream] = set()
+        self._streams: set[PreparedStream] = set()
         self._task: asyncio.Task[None] | None = None
         self._came = asyncio.Event()
 
-    async def frames(self, api: Api, tokens: int) -> AsyncIterator[bytes]:
-        """``tokens`` frames, as they come, and the end of the stream."""
-        stream = _Stream(api, tokens)
+    def add(self, stream: PreparedStream) -> None:
+        """A frame at every tick from now on, as many as it has left."""
         self._streams.add(stream)
         self._came.set()
         if self._task is None or self._task.done():
             self._task = asyncio.create_task(self._run())
-        try:
-            for _ in range(tokens):
-                yield await stream.next()
-            yield DONE
-        finally:
-            self._streams.discard(stream)
+
+    def discard(self, stream: PreparedStream) -> None:
+        """No frame any more; idempotent."""
+        self._streams.discard(stream)
 
     async def _run(self) -> None:
         with suppress(TimeoutError):
@@ -91,25 +140,3 @@ class Ticker:
             if not stream.left:
                 self._streams.discard(stream)
         self._tick += 1
-
-
-class _Stream:
-    """What a handler waits on for its frames."""
-
-    def __init__(self, api: Api, tokens: int) -> None:
-        self.api = api
-        self.left = tokens
-        self._ready: list[bytes] = []
-        self._waiter: asyncio.Future[None] | None = None
-
-    def put(self, frame: bytes) -> None:
-        self.left -= 1
-        self._ready.append(frame)
-        if self._waiter is not None and not self._waiter.done():
-            self._waiter.set_result(None)
-
-    async def next(self) -> bytes:
-        while not self._ready:
-            self._waiter = asyncio.get_running_loop().create_future()
-            await self._waiter
-        return self._ready.pop(0)

@@ -39,7 +39,7 @@ def _hypercorn(ticker: Ticker, port: int) -> None:
     # Its limits of streams and of requests on a connection would end the measurement.
     config.h2_max_concurrent_streams = 1024
     config.keep_alive_max_requests = 10**9
-    asyncio.run(serve(quart_app(ticker), config))
+    asyncio.run(serve(quart_app(ticker, sinks=False), config))
 
 
 def _worker(ticker: Ticker, port: int) -> None:
@@ -52,7 +52,7 @@ def _worker(ticker: Ticker, port: int) -> None:
     config = Config()
     config.bind = [f"127.0.0.1:{port}"]
     config.h2_max_concurrent_streams = 1024
-    uvloop.run(serve(quart_app(ticker), config))
+    uvloop.run(serve(quart_app(ticker, sinks=True), config))
 
 
 HOSTS = {"fastapi": _uvicorn, "hypercorn": _hypercorn, "worker": _worker}

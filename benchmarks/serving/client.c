@@ -276,7 +276,7 @@ static unsigned char *after_line(unsigned char *p, unsigned char *end, int *size
 static unsigned char *take_head(Connection *c, unsigned char *p, unsigned char *end) {
     unsigned char *stop = memmem(p, end - p, "\r\n\r\n", 4);
     if (!stop) return NULL;
-    if (memcmp(p, "HTTP/1.1 200", 12)) fail("answer: %.*s", (int)(end - p < 600 ? end - p : 600), p);
+    if (memcmp(p, "HTTP/1.1 200", 12)) fail("answered with %.*s", (int)strcspn((char *)p, "\r"), p);
     *stop = 0;  // as text, for the two look-ups
     char *length = strcasestr((char *)p, "\r\ncontent-length:");
     if (strcasestr((char *)p, "\r\ntransfer-encoding: chunked")) {
