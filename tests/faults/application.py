@@ -157,27 +157,29 @@ class Application:
         closed, ready = asyncio.Event(), asyncio.Event()
         with self._tally.handler():
             sink.on_closed(closed.set)
-            sink.start(200, [(b"content-type", EVENT_STREAM.encode())])
+            sink.on_ready(ready.set)
+            await sink.start(200, [(b"content-type", EVENT_STREAM.encode())])
             playing = asyncio.ensure_future(self._play(sink, mode, count, ready))
             leaving = asyncio.ensure_future(closed.wait())
             try:
                 await asyncio.wait({playing, leaving}, return_when=asyncio.FIRST_COMPLETED)
-                if playing.done() and playing.exception() is not None:
-                    sink.reset(2)
-                await leaving
             finally:
                 for task in (playing, leaving):
                     task.cancel()
                 await asyncio.gather(playing, leaving, return_exceptions=True)
 
     async def _play(self, sink: Any, mode: str, count: int, ready: asyncio.Event) -> None:
-        async for frame in frames(mode, count):
-            while not sink.offer(frame):
-                ready.clear()
-                sink.on_ready(ready.set)
-                await ready.wait()
-            self._tally.produced += len(frame)
+        try:
+            async for frame in frames(mode, count):
+                while not sink.offer(frame):
+                    await ready.wait()
+                    ready.clear()
+                self._tally.produced += len(frame)
+        except ValueError:
+            sink.reset()
+            raise
         sink.end()
+        await sink.finished()
 
 
 def say(port: int) -> None:

@@ -71,8 +71,10 @@ class Server:
     def url(self) -> str:
         return f"{'https' if self.certificate else 'http'}://127.0.0.1:{self.port}"
 
-    def connect(self, *alpn: str, receive_buffer: int | None = None) -> socket.socket:
-        """A new connection, over TLS if the server has a certificate."""
+    def connect(
+        self, *alpn: str, receive_buffer: int | None = None, plain: bool = False
+    ) -> socket.socket:
+        """A new connection, over TLS if the server has a certificate and it is not ``plain``."""
         sock = socket.socket()
         if receive_buffer is not None:
             sock.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, receive_buffer)
@@ -80,7 +82,7 @@ class Server:
         try:
             sock.connect(("127.0.0.1", self.port))
             sock.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
-            if self.certificate is None:
+            if self.certificate is None or plain:
                 return sock
             context = self.certificate.context(*alpn)
             return context.wrap_socket(sock, server_hostname="127.0.0.1")
