@@ -43,7 +43,7 @@ def make_service(
     models: Iterable[ServedModel],
     config: Config = DEFAULTS,
     counted: Metrics | None = None,
-    flush: Callable[[], object] = bool,
+    flush: Callable[[], None] = lambda: None,
 ) -> Service:
     """The service over a started engine, with the system's clocks and entropy.
 

@@ -7,6 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from antiphon.transport.counted import Counted
 from antiphon.transport.limits import Limits
 from antiphon.transport.send_buffer import Load, SendBuffer
 
@@ -14,7 +15,7 @@ LIMITS = Limits(stream_high=100, stream_low=30, connection_high=250)
 
 
 def buffer(load: Load | None = None) -> SendBuffer:
-    return SendBuffer(LIMITS, load or Load(LIMITS), lambda: None)
+    return SendBuffer(LIMITS, load or Load(LIMITS, Counted()), lambda: None)
 
 
 @given(st.lists(st.binary(max_size=40)), st.lists(st.integers(1, 50)), st.booleans())
@@ -22,7 +23,7 @@ def test_what_goes_in_comes_out_in_order(
     pieces: list[bytes], sizes: list[int], offered: bool
 ) -> None:
     limits = Limits(stream_high=10_000)
-    load = Load(limits)
+    load = Load(limits, Counted())
 
     async def run() -> bytes:
         queue = SendBuffer(limits, load, lambda: None)
@@ -73,6 +74,7 @@ def test_an_offer_above_the_high_water_mark_is_refused_until_the_low_one() -> No
     assert ready == [30]
     queue.take(30)
     assert ready == [30]  # it is told once
+    assert queue._load.counted.detached == 1
 
 
 def test_a_frame_longer_than_the_mark_goes_into_an_empty_queue() -> None:
@@ -83,7 +85,7 @@ def test_a_frame_longer_than_the_mark_goes_into_an_empty_queue() -> None:
 
 
 def test_a_full_connection_refuses_all_its_streams_until_half_of_it_is_free() -> None:
-    load = Load(LIMITS)
+    load = Load(LIMITS, Counted())
     others = [buffer(load) for _ in range(3)]
     for other in others:
         assert other.offer(bytes(90))
@@ -143,7 +145,7 @@ async def test_complete_is_ended_and_empty() -> None:
 async def test_a_reader_is_stalled_when_it_takes_nothing_of_what_waits(taken: int) -> None:
     stalled = anyio.Event()
     limits = Limits(stall_timeout=0.01)
-    queue = SendBuffer(limits, Load(limits), stalled.set)
+    queue = SendBuffer(limits, Load(limits, Counted()), stalled.set)
     assert queue.offer(bytes(1000))
     queue.blocked()
     if taken:

@@ -60,7 +60,7 @@ class Fanout:
         timeout_s: float = 0.0,
         observe: Callable[[Run], None] | None = None,
         admission: Admission | None = None,
-        flush: Callable[[], object] = bool,
+        flush: Callable[[], None] = lambda: None,
     ) -> None:
         self.admission = admission or Admission()
         self._engine = engine

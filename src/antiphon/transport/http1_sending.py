@@ -24,6 +24,7 @@ class Frames:
 
     def __init__(self, config: HostConfig, wire: Wire) -> None:
         self._limits = config.limits
+        self._counted = config.counted
         self._flushes = config.flush
         self._wire = wire
         wire.on_drained = self.mark
@@ -34,7 +35,7 @@ class Frames:
     def begin(self, connection: H11Connection, request: h11.Request) -> BufferSink:
         """The sink of the answer to ``request``."""
         # That the client takes nothing is seen by the socket, which holds no other answer.
-        self._buffer = SendBuffer(self._limits, Load(self._limits), lambda: None)
+        self._buffer = SendBuffer(self._limits, Load(self._limits, self._counted), lambda: None)
         self._connection = connection
         # An older client reads to the end of the connection.
         self._chunked = request.http_version > b"1.0"

@@ -50,7 +50,7 @@ class Outgoing:
         self._flushes = config.flush
         self._direct = config.h2_direct_framing
         self._failed = failed
-        self._load = Load(config.limits)
+        self._load = Load(config.limits, config.counted)
         self._abandoned = False
         self._gone = SendBuffer(config.limits, self._load, failed)
         self._gone.close()

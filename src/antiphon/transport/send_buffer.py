@@ -11,6 +11,7 @@ import asyncio
 from collections import deque
 from collections.abc import Callable
 
+from antiphon.transport.counted import Counted
 from antiphon.transport.limits import Limits
 from antiphon.transport.stalls import Stalls
 
@@ -18,9 +19,10 @@ from antiphon.transport.stalls import Stalls
 class Load:
     """What is queued on one connection, for all its streams."""
 
-    __slots__ = ("_waiting", "high", "queued")
+    __slots__ = ("_waiting", "counted", "high", "queued")
 
-    def __init__(self, limits: Limits) -> None:
+    def __init__(self, limits: Limits, counted: Counted) -> None:
+        self.counted = counted
         self.queued = 0
         """Bytes in the buffers of its streams."""
         self.high = limits.connection_high
@@ -86,6 +88,7 @@ class SendBuffer:
             load.queued += len(data)
             return True
         self.detached = True
+        load.counted.detached += 1
         return False
 
     async def push(self, data: bytes) -> None:
