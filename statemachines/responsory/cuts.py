@@ -45,7 +45,7 @@ class CutsSoFar:
         found, self._found = self._found, array("Q")
         if not found:
             return done.cuts
-        if len(found) == 2 or not done.logprobs:
+        if len(found) == 2:
             return ()
         spelled = b"".join([entry.data for entry in done.logprobs])
         if spelled.startswith(done.text.encode()):
@@ -56,4 +56,5 @@ class CutsSoFar:
         """The next delta has entries, or there is none."""
         if self._bare:
             self._found.extend((self._length, 0))
-            self._bare, self._length = False, 0
+            self._bare = False
+            self._length = 0

@@ -25,6 +25,7 @@ SEGMENTS = (
     "test_misuse.py",
 )
 REPLAY = ("test_life.py", "test_replay.py", "test_log.py", "test_mutations.py")
+WRITTEN = ("test_cuts.py", "test_written_compacted.py")
 STORED = ("test_fields.py", "test_header.py", "test_log.py", "test_lines.py", "test_upcasts.py")
 
 TESTS: Mapping[str, Sequence[str]] = {
@@ -46,9 +47,9 @@ TESTS: Mapping[str, Sequence[str]] = {
     ),
     "errors": ("test_errors.py", "test_misuse.py", "test_table.py", "test_log.py"),
     "grammar": REPLAY,
-    "compaction": ("test_cuts.py", "test_tokens.py", "test_restore.py", *REPLAY),
-    "cuts": ("test_cuts.py", "test_offsets.py"),
-    "log": ("test_self_description.py", *STORED),
+    "compaction": (*WRITTEN, "test_tokens.py", "test_restore.py", *REPLAY),
+    "cuts": (*WRITTEN, "test_offsets.py"),
+    "log": ("test_self_description.py", *STORED, *WRITTEN),
     "header": ("test_header.py",),
     "lines": STORED,
     "upcasts": ("test_upcasts.py", "test_self_description.py", "test_log.py"),

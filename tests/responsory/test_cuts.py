@@ -49,6 +49,10 @@ def test_the_cuts_of_a_text(
     assert all(event.cuts == () for event in made.log if isinstance(event, ev.TextDone))
     assert short.compact() == short == EventLog.from_rows(short.rows())
     assert Response.replay(short).view() == made.machine.view()
+    written = EventLog(compacted=True)
+    for event in made.log:
+        written.extend([event])
+    assert written == short
 
 
 def test_each_text_tells_its_own_cuts() -> None:
