@@ -58,7 +58,8 @@ class PeerWatch:
 
     def _look(self) -> None:
         now, heard = asyncio.get_running_loop().time(), self._heard()
-        if self._asked is not None and heard <= self._asked:
+        # An answer may come in the tick of the question: uvloop's clock counts milliseconds.
+        if self._asked is not None and heard < self._asked:
             self._timer = None
             self._lost()
             return
