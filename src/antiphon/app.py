@@ -16,6 +16,7 @@ from antiphon.api import (
     authentication,
     chat,
     completions,
+    cors,
     error_pages,
     header_limit,
     health,
@@ -75,6 +76,7 @@ def make_service(
         new_tail=new_tail,
         draw_seed=lambda: secrets.randbits(63),
         api_keys=config.api_key,
+        cors_origins=config.cors_origin,
         strict_requests=config.strict_requests,
         ping_s=config.sse_ping_interval,
         wire_profile=config.wire_profile,
@@ -95,7 +97,7 @@ def _places(models: Sequence[ServedModel], max_waiting: int) -> Admission:
 
 def make_app(service: Service) -> Quart:
     """The ASGI application; ``running`` must be entered around its life."""
-    app = _bare_app(service.new_tail, service.api_keys, service.metrics)
+    app = _bare_app(service.new_tail, service.api_keys, service.metrics, service.cors_origins)
     app.config["MAX_CONTENT_LENGTH"] = service.max_body
     admission.install(app, service)
     rate_limit.install(app, service)
@@ -107,12 +109,14 @@ def make_app(service: Service) -> Quart:
 
 def make_starting_app(config: Config, counted: Metrics) -> Quart:
     """What is served while the model is loaded."""
-    app = _bare_app(new_tail, config.api_key, counted)
+    app = _bare_app(new_tail, config.api_key, counted, config.cors_origin)
     starting.install(app)
     return app
 
 
-def _bare_app(new_tail: Callable[[], str], keys: Sequence[str], counted: Metrics) -> Quart:
+def _bare_app(
+    new_tail: Callable[[], str], keys: Sequence[str], counted: Metrics, origins: Sequence[str]
+) -> Quart:
     """An application with one route, ``/metrics``, whose errors are ours."""
     app = Quart("antiphon", static_folder=None)
     app.asgi_http_class = AntiphonHTTPConnection
@@ -125,6 +129,7 @@ def _bare_app(new_tail: Callable[[], str], keys: Sequence[str], counted: Metrics
     error_pages.install(app, new_tail)
     metrics.install(app, counted)
     header_limit.install(app)
+    cors.install(app, origins)
     authentication.install(app, keys)
     app.register_blueprint(metrics.blueprint(counted))
     return app

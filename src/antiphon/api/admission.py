@@ -7,20 +7,39 @@ clients that ask first (``Expect: 100-continue``).
 from __future__ import annotations
 
 from quart import Quart, request
+from quart.wrappers.request import Body
 
 from antiphon.api.service import Service
+from antiphon.errors import ShuttingDown
 
 GENERATION = frozenset({"/v1/completions", "/v1/chat/completions", "/v1/responses"})
 """Routes whose POST makes an engine work."""
 
 
 def install(app: Quart, service: Service) -> None:
-    """Refuse what there is no room for, and everything that generates while the server ends."""
+    """Refuse what there is no room for, and everything that generates while the server ends.
+
+    When it begins to end, those whose body is still on its way are refused without waiting for it:
+    a client that is slow would hold the end.
+    """
+    coming: set[Body] = set()
 
     @app.before_request
     async def check_room() -> None:
         if asks_to_generate():
             service.fanout.check_room()
+            coming.add(request.body)
+
+    @app.teardown_request
+    async def forget(_: BaseException | None) -> None:
+        coming.discard(request.body)
+
+    def refuse() -> None:
+        for body in coming:
+            body._must_raise = ShuttingDown()
+            body.set_complete()
+
+    service.fanout.on_closed = refuse
 
 
 def asks_to_generate() -> bool:

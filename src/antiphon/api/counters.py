@@ -62,6 +62,12 @@ class Metrics:
             ("endpoint",),
             registry=self.registry,
         )
+        self._refused = Counter(
+            "antiphon_refused_requests",
+            "Requests that may be tried again, by error code",
+            ("code",),
+            registry=self.registry,
+        )
         self._failed = Counter(
             "antiphon_failed_responses",
             "Answers that began and failed, by error code",
@@ -97,6 +103,10 @@ class Metrics:
         self._requests.labels(endpoint, str(status)).inc()
         if ignored:
             self._ignored.labels(endpoint).inc(ignored)
+
+    def refused(self, code: str) -> None:
+        """One request was refused for the time being."""
+        self._refused.labels(code).inc()
 
     def ended(self, run: Run) -> None:
         """One call is over. One that the engine refused is an HTTP error and nothing else."""

@@ -19,8 +19,10 @@ from antiphon.errors import (
     MethodNotAllowed,
     NotFound,
     PayloadTooLarge,
+    RateLimited,
     RequestTimeout,
     ShuttingDown,
+    Unavailable,
 )
 from antiphon.transport.quart_host import EVENT_STREAM
 from antiphon.transport.settings import REQUEST_ID
@@ -60,6 +62,8 @@ def install(app: Quart, new_tail: Callable[[], str]) -> None:
     @app.errorhandler(AntiphonError)
     async def refused(error: AntiphonError) -> Response:
         response = error_response(error)
+        if isinstance(error, Unavailable | RateLimited):
+            g.refused = error.code
         if isinstance(error, ShuttingDown) and _is_http1():
             response.headers["connection"] = "close"
         return response

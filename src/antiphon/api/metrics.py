@@ -15,11 +15,14 @@ UNKNOWN = "unknown"
 def install(app: Quart, metrics: Metrics) -> None:
     """Count every answer of ``app``, and the fields that it says had no effect.
 
-    ``g.ignored`` is how many those are: the header does not name them all.
+    ``g.ignored`` is how many those are: the header does not name them all. ``g.refused`` is the
+    code of a refusal that may be tried again.
     """
 
     @app.after_request
     async def count(response: Response) -> Response:
+        if code := g.get("refused"):
+            metrics.refused(code)
         rule = request.url_rule
         metrics.answered(
             UNKNOWN if rule is None else rule.rule,

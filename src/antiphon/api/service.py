@@ -29,6 +29,8 @@ class Service:
     """A u63 from the system's entropy, for requests that bring no seed."""
     metrics: Metrics
     api_keys: tuple[str, ...]
+    cors_origins: tuple[str, ...]
+    """Of pages that may call the API; ``*`` is any."""
     strict_requests: bool
     """Unknown body fields are refused instead of listed in ``antiphon-ignored-fields``."""
     wire_profile: Profile

@@ -63,6 +63,8 @@ class Fanout:
         flush: Callable[[], None] = lambda: None,
     ) -> None:
         self.admission = admission or Admission()
+        self.on_closed: Callable[[], object] = bool
+        """Called once, when no new run is opened any more."""
         self._engine = engine
         self._wall_s = wall_s
         self._monotonic_ns = monotonic_ns
@@ -143,7 +145,9 @@ class Fanout:
 
         Cancelled, it fails them at once. An engine that does not stop then is left behind.
         """
-        self._closed = True
+        if not self._closed:
+            self._closed = True
+            self.on_closed()
         try:
             if self._open and grace_s:
                 with anyio.move_on_after(grace_s):
