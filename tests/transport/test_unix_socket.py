@@ -79,9 +79,16 @@ def test_one_whose_backlog_is_full_is_in_use(path: Path) -> None:
         assert path.exists()
 
 
+@pytest.mark.skipif(sys.platform != "linux", reason="other systems round the number")
+@pytest.mark.parametrize("backlog", [0, 5])
+def test_so_many_clients_may_wait(path: Path, backlog: int) -> None:
+    with listen(UnixAddress(path), backlog=backlog), full(path) as waiting:
+        assert waiting == backlog + 1
+
+
 @contextmanager
-def full(path: Path) -> Iterator[None]:
-    """Clients that nobody accepts, as many as fit."""
+def full(path: Path) -> Iterator[int]:
+    """Clients that nobody accepts, as many as fit: their number."""
     clients: list[socket.socket] = []
     try:
         while True:
@@ -90,7 +97,7 @@ def full(path: Path) -> Iterator[None]:
             clients.append(client)
             if client.connect_ex(str(path)) != 0:
                 break
-        yield
+        yield len(clients) - 1
     finally:
         for client in clients:
             client.close()
