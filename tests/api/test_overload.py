@@ -77,6 +77,9 @@ async def test_a_full_server_refuses_what_generates_and_nothing_else(protocol: s
         assert of(samples, "refused_requests_total", code="overloaded") == 8
         assert of(samples, "requests_running") + of(samples, "requests_waiting") == MOST
         finish(host, MOST - 1)
+        with anyio.fail_after(GUARD_S):
+            while host.service.fanout.running == MOST:
+                await anyio.lowlevel.checkpoint()
         tasks.start_soon(lambda: client.post(CHAT, json=BODIES[CHAT]))
         await host.engine.until(lambda: len(host.engine.requests) == MOST + 1)
         finish(host, *range(MOST - 1), MOST)
@@ -159,6 +162,9 @@ async def test_a_refused_request_takes_nothing_from_the_rate() -> None:
         await host.engine.until(lambda: len(host.engine.requests) == MOST)
         assert_overloaded(await client.post(CHAT, json=body))
         finish(host, 0, 1, 2)
+        with anyio.fail_after(GUARD_S):
+            while host.service.fanout.running == MOST:
+                await anyio.lowlevel.checkpoint()
         now = 15.0
         tasks.start_soon(lambda: client.post(CHAT, json=body))
         await host.engine.until(lambda: len(host.engine.requests) == MOST + 1)
