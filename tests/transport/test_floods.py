@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import struct
+from contextlib import suppress
 
 import pytest
 from h2.errors import ErrorCodes
@@ -202,3 +203,21 @@ def test_a_bucket_gives_its_burst_and_its_rate(burst: int, rate: int, gaps: list
             assert count <= burst + rate * (end - begin)
     patient = Bucket(1, 1, 0)
     assert all(patient.take(second) for second in range(len(gaps)))
+
+
+async def test_a_client_that_asks_on_and_on_and_never_reads(
+    caplog: pytest.LogCaptureFixture,
+) -> None:
+    """What it is to be told waits in the server, and not without a limit."""
+    limits = Limits(control_burst=10**9, connection_high=100_000)
+    async with scene(caplog, limits) as it, H2Client.open(it.listener, window=2**30) as client:
+        client.writer.transport.pause_reading()  # type: ignore[attr-defined]
+        client.h2.increment_flow_control_window(2**30)
+        await client.request("/flood")
+        await it.tracker.until(lambda tracker: tracker.live == 1)
+        with suppress(ConnectionError):
+            while not it.counted.deaf_peers:
+                client.writer.write(1000 * frame(PING, bytes(8)))
+                await client.writer.drain()
+        await it.tracker.until(lambda tracker: tracker.live == 0)
+        assert it.numbers() == {"deaf_peers": 1}

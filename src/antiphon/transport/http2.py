@@ -47,11 +47,16 @@ class AntiphonH2(Reading):
     def __init__(self, *connection: Any, wire: Wire) -> None:
         super().__init__(*connection)
         self._outgoing = Outgoing(self.connection, wire, self.config, self._failed)
+        self._wire = wire
 
     @property
     def owes(self) -> bool:
         """Whether something is queued until the client takes it."""
         return self._outgoing.owes
+
+    def drop(self) -> None:
+        """End the connection, whatever is unsaid."""
+        self._wire.abort()
 
     async def say_goodbye(self, error_code: ErrorCodes = ErrorCodes.NO_ERROR) -> None:
         """Send GOAWAY, unless one has been sent or received already, after what is ready."""

@@ -72,6 +72,11 @@ class ServerH2(H2Connection):
         """Whether a header block, or a frame that is no DATA, has begun and not ended."""
         return self._frames.is_mid_frame
 
+    @property
+    def unsaid(self) -> int:
+        """Bytes of control frames, and of heads, that nobody has written yet."""
+        return len(self._data_to_send)
+
     def _receive_frame(self, frame: Frame) -> list[Event]:
         self._floods.frame(frame)
         stream = self.streams.get(frame.stream_id)

@@ -56,6 +56,10 @@ class Reading(H2Protocol):
         """The connection is gone."""
 
     @abstractmethod
+    def drop(self) -> None:
+        """End the connection, whatever is unsaid."""
+
+    @abstractmethod
     def _settle(self) -> None:
         """There is something to say, and the connection may be idle."""
 
@@ -78,6 +82,10 @@ class Reading(H2Protocol):
                 await self._end(error.error_code)
             else:
                 self._header_due.watch(self.connection.is_mid_frame and not self.closed)
+                if self.connection.unsaid > self.config.limits.connection_high:
+                    # It is to be told very much, and does not read it.
+                    self.config.counted.deaf_peers += 1
+                    self.drop()
 
     async def say_goodbye(self, error_code: ErrorCodes = ErrorCodes.NO_ERROR) -> None:
         """Send GOAWAY, unless one has been sent or received already."""
