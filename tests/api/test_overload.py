@@ -58,10 +58,11 @@ def assert_overloaded(response: httpx.Response) -> None:
 async def test_a_full_server_refuses_what_generates_and_nothing_else(protocol: str) -> None:
     async with (
         hosted(max_waiting=WAITING) as host,
+        host.client() as filling,  # httpx cannot read past two waiting streams of a connection
         host.client(protocol) as client,
         anyio.create_task_group() as tasks,
     ):
-        await fill(host, client, tasks)
+        await fill(host, filling, tasks)
         for path in (CHAT, COMPLETIONS, RESPONSES):
             for stream in (False, True):
                 assert_overloaded(await client.post(path, json={**BODIES[path], "stream": stream}))
