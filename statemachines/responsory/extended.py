@@ -6,7 +6,6 @@ keeps it to itself.
 
 from __future__ import annotations
 
-from io import StringIO
 from typing import TYPE_CHECKING
 
 from responsory.states import State
@@ -18,15 +17,16 @@ if TYPE_CHECKING:
 class ExtendedState:
     """``seq``: number of the next event. ``item``: output index of the item opened last, ``part``:
     content index of the part opened last in it; each -1 before the first. ``phase``: of the open
-    message. ``text``, ``logprobs`` and token ``ids``: what the open part or call has got so far
-    (text in a buffer, which costs its length and not a string for each token). ``id``: the tail of
-    the public ids. ``call_ids``: those that the family itself gave to calls."""
+    message. ``text``, ``logprobs`` and token ``ids``: what the open part or call has got so far;
+    the text is in pieces, and those before them are in ``joined``. ``id``: the tail of the public
+    ids. ``call_ids``: those that the family itself gave to calls."""
 
     __slots__ = (
         "call_ids",
         "id",
         "ids",
         "item",
+        "joined",
         "logprobs",
         "part",
         "phase",
@@ -41,7 +41,8 @@ class ExtendedState:
         self.item = -1
         self.part = -1
         self.phase: Phase | None = None
-        self.text = StringIO()
+        self.joined: list[str] = []
+        self.text: list[str] = []
         self.logprobs: list[Logprob] = []
         self.ids: list[int] = []
         self.id = ""
@@ -52,13 +53,22 @@ class ExtendedState:
         other = ExtendedState()
         other.state, other.seq, other.phase = self.state, self.seq, self.phase
         other.item, other.part = self.item, self.part
-        other.text.write(self.text.getvalue())
+        other.joined, other.text = self.joined.copy(), self.text.copy()
         other.logprobs, other.ids = self.logprobs.copy(), self.ids.copy()
         other.id, other.call_ids = self.id, self.call_ids.copy()
         return other
 
+    def join(self) -> None:
+        """Make the pieces one: a long text then costs its length, not a string for each token."""
+        self.joined.append("".join(self.text))
+        self.text.clear()
+
+    def whole_text(self) -> str:
+        """All text of the open part or call so far."""
+        return "".join(self.joined) + "".join(self.text)
+
     def view(self) -> tuple[object, ...]:
         """All of it, as one value to compare."""
         place = (self.id, self.state, self.seq, self.item, self.part, self.phase)
-        sums = (self.text.getvalue(), tuple(self.logprobs), tuple(self.ids))
+        sums = (self.whole_text(), tuple(self.logprobs), tuple(self.ids))
         return (*place, *sums, frozenset(self.call_ids))

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, TypeVar, overload
 from responsory.compaction import dropped, without_deltas
 from responsory.cuts import CutsSoFar
 from responsory.errors import FIRST_ROW, LogError
-from responsory.events import ENDINGS, Event, TextDelta
+from responsory.events import DELTAS, ENDINGS, Event, TextDelta
 from responsory.header import from_header, to_header, version_of
 from responsory.lines import from_line, to_line
 from responsory.rows import from_row, named, to_row
@@ -64,7 +64,7 @@ class EventLog(Sequence[Event]):
             self._events.append(event)
         elif type(event) is TextDelta:
             cuts.add(event)
-        else:
+        elif type(event) not in DELTAS:
             self._events += without_deltas([event], cuts)
         # Nearly every event is a TextDelta, which is told without a look-up.
         ends = type(event) is not TextDelta and type(event) in ENDINGS

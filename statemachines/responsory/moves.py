@@ -10,7 +10,6 @@ last such event of a group has the last word.
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from io import StringIO
 from typing import TYPE_CHECKING, Any, TypeAlias
 
 from responsory import events as ev
@@ -20,6 +19,9 @@ if TYPE_CHECKING:
     from responsory.extended import ExtendedState
 
 Move: TypeAlias = Callable[["ExtendedState", Any], None]
+
+PIECES = 64
+"""How many are joined at a time."""
 
 PART_STATE = {
     "output_text": State.MESSAGE_TEXT,
@@ -49,7 +51,9 @@ def part_added(m: ExtendedState, event: ev.PartAdded) -> None:
 
 
 def text_delta(m: ExtendedState, event: ev.TextDelta) -> None:
-    m.text.write(event.text)
+    m.text.append(event.text)
+    if len(m.text) == PIECES:
+        m.join()
     if event.logprobs:
         m.logprobs.extend(event.logprobs)
     if event.tokens is not None:
@@ -57,7 +61,9 @@ def text_delta(m: ExtendedState, event: ev.TextDelta) -> None:
 
 
 def delta(m: ExtendedState, event: ev.RefusalDelta | ev.ReasoningDelta | ev.InputDelta) -> None:
-    m.text.write(event.text)
+    m.text.append(event.text)
+    if len(m.text) == PIECES:
+        m.join()
     if event.tokens is not None:
         m.ids.extend(event.tokens.ids)
 
@@ -70,7 +76,8 @@ def input_delta(m: ExtendedState, event: ev.InputDelta) -> None:
 def done(
     m: ExtendedState, event: ev.TextDone | ev.RefusalDone | ev.ReasoningDone | ev.InputDone
 ) -> None:
-    m.text = StringIO()
+    m.joined = []
+    m.text = []
     m.logprobs = []
     m.ids = []
 

@@ -12,7 +12,7 @@ def check(command: Text | Refusal | Reasoning | CallInput) -> None:
     """Raises ValueError for what no projection can show, before anything changes."""
     checks.text(command.text)
     # The rest is for callers who are not type-checked.
-    if not isinstance(command.tokens, Tokens | None):  # pyright: ignore[reportUnnecessaryIsInstance]
+    if command.tokens is not None and not isinstance(command.tokens, Tokens):  # pyright: ignore[reportUnnecessaryIsInstance]
         raise ValueError(f"tokens must be a Tokens, not {shown(command.tokens)}")
     if not isinstance(command, Text):
         return

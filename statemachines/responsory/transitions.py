@@ -54,7 +54,7 @@ CALL_TYPE: dict[str, ItemType] = {"function": "function_call", "custom": "custom
 
 def _close_part(m: ExtendedState) -> list[Event]:
     """The end of the open part, or of the open call's input."""
-    seq, item, part, text, token_ids = m.seq, m.item, m.part, m.text.getvalue(), tuple(m.ids)
+    seq, item, part, text, token_ids = m.seq, m.item, m.part, m.whole_text(), tuple(m.ids)
     if m.state is State.MESSAGE_TEXT:
         return [
             ev.TextDone(seq, item, part, text, tuple(m.logprobs), token_ids),

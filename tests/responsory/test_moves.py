@@ -3,7 +3,6 @@ between the events of a group is no state that a command could find."""
 
 from __future__ import annotations
 
-from io import StringIO
 from typing import Any
 
 import pytest
@@ -18,7 +17,7 @@ from responsory.values import Logprob, Tokens, Usage
 
 A, B = Logprob("a", -1.0, b"a"), Logprob("b", -2.0, b"b")
 USAGE = Usage(3, 2)
-TEXT, LOGPROBS, IDS = "so far", [A], [6]
+JOINED, TEXT, LOGPROBS, IDS = ["once"], [" so", " far"], [A], [6]
 TOLD = Tokens((7, 8), 3)
 
 CHANGES: list[tuple[ev.Event, dict[str, Any]]] = [
@@ -42,22 +41,22 @@ CHANGES: list[tuple[ev.Event, dict[str, Any]]] = [
     (ev.PartAdded(3, 8, 4, "output_text"), {"part": 4, "state": State.MESSAGE_TEXT}),
     (ev.PartAdded(3, 8, 4, "refusal"), {"part": 4, "state": State.MESSAGE_REFUSAL}),
     (ev.PartAdded(3, 8, 4, "reasoning_text"), {"part": 4, "state": State.REASONING_TEXT}),
-    (ev.TextDelta(4, 8, 3, "x"), {"text": f"{TEXT}x"}),
-    (ev.TextDelta(4, 8, 3, "x", (B,)), {"text": f"{TEXT}x", "logprobs": [A, B]}),
-    (ev.TextDelta(4, 8, 3, "", (), TOLD), {"text": TEXT, "ids": [6, 7, 8]}),
-    (ev.RefusalDelta(4, 8, 3, "x"), {"text": f"{TEXT}x"}),
-    (ev.RefusalDelta(4, 8, 3, "x", TOLD), {"text": f"{TEXT}x", "ids": [6, 7, 8]}),
-    (ev.ReasoningDelta(4, 8, 3, "x", TOLD), {"text": f"{TEXT}x", "ids": [6, 7, 8]}),
+    (ev.TextDelta(4, 8, 3, "x"), {"text": [*TEXT, "x"]}),
+    (ev.TextDelta(4, 8, 3, "x", (B,)), {"text": [*TEXT, "x"], "logprobs": [A, B]}),
+    (ev.TextDelta(4, 8, 3, "", (), TOLD), {"text": [*TEXT, ""], "ids": [6, 7, 8]}),
+    (ev.RefusalDelta(4, 8, 3, "x"), {"text": [*TEXT, "x"]}),
+    (ev.RefusalDelta(4, 8, 3, "x", TOLD), {"text": [*TEXT, "x"], "ids": [6, 7, 8]}),
+    (ev.ReasoningDelta(4, 8, 3, "x", TOLD), {"text": [*TEXT, "x"], "ids": [6, 7, 8]}),
     (
         ev.InputDelta(4, 8, "x", TOLD),
-        {"text": f"{TEXT}x", "ids": [6, 7, 8], "state": State.CALL_INPUT},
+        {"text": [*TEXT, "x"], "ids": [6, 7, 8], "state": State.CALL_INPUT},
     ),
-    (ev.ReasoningDelta(4, 8, 3, "x"), {"text": f"{TEXT}x"}),
-    (ev.InputDelta(4, 8, "x"), {"text": f"{TEXT}x", "state": State.CALL_INPUT}),
-    (ev.TextDone(5, 8, 3, "x"), {"text": "", "logprobs": [], "ids": []}),
-    (ev.RefusalDone(5, 8, 3, "x"), {"text": "", "logprobs": [], "ids": []}),
-    (ev.ReasoningDone(5, 8, 3, "x"), {"text": "", "logprobs": [], "ids": []}),
-    (ev.InputDone(5, 8, "x"), {"text": "", "logprobs": [], "ids": []}),
+    (ev.ReasoningDelta(4, 8, 3, "x"), {"text": [*TEXT, "x"]}),
+    (ev.InputDelta(4, 8, "x"), {"text": [*TEXT, "x"], "state": State.CALL_INPUT}),
+    (ev.TextDone(5, 8, 3, "x"), {"joined": [], "text": [], "logprobs": [], "ids": []}),
+    (ev.RefusalDone(5, 8, 3, "x"), {"joined": [], "text": [], "logprobs": [], "ids": []}),
+    (ev.ReasoningDone(5, 8, 3, "x"), {"joined": [], "text": [], "logprobs": [], "ids": []}),
+    (ev.InputDone(5, 8, "x"), {"joined": [], "text": [], "logprobs": [], "ids": []}),
     (ev.PartDone(6, 8, 3), {}),
     (ev.ItemDone(7, 8, "completed"), {"part": -1, "phase": None, "state": State.IDLE}),
     (ev.Completed(8, USAGE), {"state": State.COMPLETED}),
@@ -73,7 +72,7 @@ def forced(state: State) -> ExtendedState:
     m = ExtendedState()
     m.state, m.seq, m.item, m.part, m.phase = state, 90, 8, 3, "commentary"
     m.logprobs, m.ids, m.call_ids, m.id = LOGPROBS.copy(), IDS.copy(), {"old"}, "old"
-    m.text.write(TEXT)
+    m.joined, m.text = JOINED.copy(), TEXT.copy()
     return m
 
 
@@ -88,13 +87,26 @@ def test_a_move_changes_what_its_event_says_and_nothing_else(
     for state in State:
         m, expected = forced(state), forced(state)
         for name, value in changes.items():
-            if name == "text":
-                expected.text = StringIO()
-                expected.text.write(value)
-            else:
-                setattr(expected, name, value)
+            setattr(expected, name, value)
         MOVES[type(event)](m, event)
         assert m.view() == expected.view(), state
+
+
+@pytest.mark.parametrize(
+    "delta",
+    [
+        ev.TextDelta(4, 8, 3, "x"),
+        ev.RefusalDelta(4, 8, 3, "x"),
+        ev.ReasoningDelta(4, 8, 3, "x"),
+        ev.InputDelta(4, 8, "x"),
+    ],
+)
+def test_a_long_text_is_a_few_long_pieces(delta: ev.Event) -> None:
+    m = ExtendedState()
+    for count in range(1, 1000):
+        MOVES[type(delta)](m, delta)
+        assert m.whole_text() == "x" * count
+    assert len(m.text) < 100 > len(m.joined) > 9
 
 
 def test_a_copy_is_equal_and_shares_nothing() -> None:
@@ -102,7 +114,8 @@ def test_a_copy_is_equal_and_shares_nothing() -> None:
     other = m.copy()
     assert other.view() == m.view()
     before = m.view()
-    other.text.write("x")
+    other.text.append("x")
+    other.joined.append("x")
     other.logprobs.append(B)
     other.ids.append(9)
     other.call_ids.add("new")

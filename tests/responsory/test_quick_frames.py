@@ -36,11 +36,24 @@ def fed(stream: Any, events: list[ev.Event], *, alone: bool) -> list[bytes]:
     return [frame for group in groups for frame in stream.feed(0, group)]
 
 
-@given(logs(), CHUNKS, st.sampled_from([ChatStream, CompletionsStream]))
-def test_chunks(made: tuple[EventLog, list[int]], asked: dict[str, Any], kind: type[Any]) -> None:
+FIELDS = st.sampled_from(["reasoning_content", "reasoning", "both"])
+
+
+@given(logs(), CHUNKS, FIELDS)
+def test_chunks_of_chat(
+    made: tuple[EventLog, list[int]], asked: dict[str, Any], field: Any
+) -> None:
+    log, _ = made
+    alone, together = (ChatStream(**asked, reasoning_field=field) for _ in range(2))
+    assert fed(alone, log[:], alone=True) == fed(together, log[:], alone=False)
+    assert fed(alone, log[-3:], alone=True) == fed(together, log[-3:], alone=False)
+
+
+@given(logs(), CHUNKS)
+def test_chunks_of_completions(made: tuple[EventLog, list[int]], asked: dict[str, Any]) -> None:
     log, _ = made
     # The end of a completion rides on the last text of its feed, so it is fed apart.
-    alone, together = kind(**asked), kind(**asked)
+    alone, together = (CompletionsStream(**asked) for _ in range(2))
     assert fed(alone, log[:-1], alone=True) == fed(together, log[:-1], alone=False)
     assert alone.feed(0, log[-1:]) == together.feed(0, log[-1:])
     assert fed(alone, log[-3:], alone=True) == fed(together, log[-3:], alone=False)

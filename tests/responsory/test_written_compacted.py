@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import tracemalloc
+from typing import TYPE_CHECKING
 
 import pytest
 from hypothesis import given
@@ -10,12 +11,15 @@ from hypothesis import strategies as st
 
 from responsory import EventLog, Response, Usage
 from responsory import events as ev
-from responsory.commands import Accept, CallInput, CallOpened, Finish, Reasoning, Text
+from responsory.commands import Accept, CallInput, CallOpened, Command, Finish, Reasoning, Text
 from responsory.errors import CursorExpired, LogError
 from responsory.projections import ResponsesStream, response_body, resume, tail
 from responsory.testing import a_response
 from responsory.testing.strategies import logs
 from responsory.values import Logprob, Tokens
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator
 
 
 def groups_of(log: EventLog, lengths: list[int]) -> list[list[ev.Event]]:
@@ -103,23 +107,38 @@ def test_an_open_part_has_no_text_in_it() -> None:
 
 
 TOKENS = 4096
-PLAIN = [Text(f" {at:03x}") for at in range(TOKENS)]
-THOUGHTS = [Reasoning(command.text) for command in PLAIN]
-ARGUMENTS = [CallOpened("function", "f"), *[CallInput(command.text) for command in PLAIN]]
-TOLD = [Text(" abc", (), None, Tokens((at,), at + 1)) for at in range(TOKENS)]
+
+
+def plain() -> Iterator[Command]:
+    return (Text(f" {at:03x}") for at in range(TOKENS))
+
+
+def thoughts() -> Iterator[Command]:
+    return (Reasoning(f" {at:03x}") for at in range(TOKENS))
+
+
+def arguments() -> Iterator[Command]:
+    yield CallOpened("function", "f")
+    yield from (CallInput(f" {at:03x}") for at in range(TOKENS))
+
+
+def told() -> Iterator[Command]:
+    return (Text(f" {at:03x}", (), None, Tokens((at,), at + 1)) for at in range(TOKENS))
 
 
 @pytest.mark.parametrize(
-    ("commands", "most"), [(PLAIN, 10), (THOUGHTS, 10), (ARGUMENTS, 10), (TOLD, 24)]
+    ("commands", "most"), [(plain, 7), (thoughts, 7), (arguments, 7), (told, 50)]
 )
-def test_a_long_answer_costs_its_length(commands: list[Text], most: int) -> None:
-    """Bytes for each token of four characters, in the machine and its log while it runs, where the
-    commands themselves are not counted: the text, and room for more of it. An id is a reference."""
+def test_a_long_answer_costs_its_length(
+    commands: Callable[[], Iterator[Command]], most: int
+) -> None:
+    """Bytes that each token of four characters costs the machine and its log while they run. Where
+    ids are told they are kept, each a number and a reference."""
     machine, log = Response(), EventLog(compacted=True)
     log.extend(machine.receive(Accept("r1", 1)))
     tracemalloc.start()
     try:
-        for command in commands:
+        for command in commands():
             log.extend(machine.receive(command))
         size, _ = tracemalloc.get_traced_memory()
     finally:

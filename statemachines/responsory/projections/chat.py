@@ -10,7 +10,6 @@ from typing import TYPE_CHECKING, Any
 
 from responsory import events as ev
 from responsory import ids
-from responsory.events import TextDelta
 from responsory.projections.choices import Choices, check_begin, finish_reason, prompt_ids
 from responsory.projections.logprobs import chat_logprobs
 from responsory.projections.reasoning import ReasoningField, names_of, reasoning_keys
@@ -69,11 +68,12 @@ class ChatStream:
         state = self._choices.get(choice)
         if state is None:
             self._call.check(choice)
-        elif len(events) == 1 and type(event := events[0]) is TextDelta and state.plain:
-            # Nearly every feed is this one, so it is written out.
-            if not event.text or self._call.ended:
+        elif len(events) == 1 and (around := state.plain.get(type(events[0]))):
+            # Nearly every feed is a delta, so this is written out.
+            delta: Any = events[0]
+            if not delta.text or self._call.ended:
                 return []
-            return [f"{state.content}{quote(event.text)}{state.content_end}".encode()]
+            return [f"{around[0]}{quote(delta.text)}{around[1]}".encode()]
         frames: list[bytes] = []
         if self._call.ended:
             return frames
@@ -135,8 +135,7 @@ class _Shape:
 class _Choice:
     """One choice: what its chunks begin and end with, and its calls."""
 
-    __slots__ = ("_call", "_head", "_id", "_index", "_key", "_shape", "calls", "content",
-                 "content_end", "plain")  # fmt: skip
+    __slots__ = ("_call", "_head", "_id", "_index", "_key", "_shape", "calls", "plain")
 
     def __init__(self, call: Choices, shape: _Shape, tail: str, index: int, head: str) -> None:
         self._call = call
@@ -144,10 +143,13 @@ class _Choice:
         self._id = tail
         self._index = index
         self._head = f'{head}{{"index":{index},"delta":'
-        self.plain = call.plain and not shape.logprobs
-        """A chunk of content is ``content``, its text, ``content_end``."""
-        self.content = f'{self._head}{{"content":'
-        self.content_end = f",{shape.none}}}{OPEN}}}]{call.plain_end}"
+        self.plain: dict[type[ev.Event], tuple[str, str]] = {}
+        """What is around the text of a chunk, where nothing was asked for that it tells beside."""
+        if call.plain and not shape.logprobs:
+            end = f"{OPEN}}}]{call.plain_end}"
+            self.plain[ev.TextDelta] = (f'{self._head}{{"content":', f",{shape.none}}}{end}")
+            if len(shape.names) == 1:
+                self.plain[ev.ReasoningDelta] = (f'{self._head}{{"{shape.names[0]}":', f"}}{end}")
         self.calls = 0
         self._key = ""
         """``function`` or ``custom``, of the open call."""
