@@ -201,6 +201,38 @@ async def connected(
     return await asyncio.open_connection(sock=sock, limit=1024, **options)
 
 
+@pytest.mark.parametrize("again", [False, True], ids=["by-themselves", "asked-again"])
+async def test_streams_of_one_connection_that_end_together_are_all_read(
+    again: bool, tls: Path | None
+) -> None:
+    """httpx drops what it has not looked at yet when it hears that the connection ends."""
+    answers: list[bytes] = []
+    async with hosted(grace_s=LONG_S, tls=tls) as host, host.client("HTTP/2") as client:
+
+        async def ask() -> None:
+            async with client.stream("POST", CHAT, json=streamed(CHAT)) as response:
+                answers.append(await response.aread())
+
+        async with anyio.create_task_group() as tasks:
+            for _ in range(8):
+                tasks.start_soon(ask)
+            await host.engine.until(lambda: len(host.engine.requests) == 8)
+            keys = [request.key for request in host.engine.requests]
+            host.engine.rows(lambda frame: [frame.row(key, b"one ") for key in keys] and None)
+            await draining(host)
+            if again:
+                host.ending.ask_again()
+            else:
+                end = Finish.STOP
+                host.engine.rows(
+                    lambda frame: [frame.row(key, b"x", finish=end) for key in keys] and None
+                )
+        await host.until_ended()
+    assert len(answers) == 8
+    for data in answers:
+        (assert_failed if again else assert_whole)(data)
+
+
 @asynccontextmanager
 async def raw_h2(
     host: Hosted, *, window: int | None = None, receive: int | None = None
@@ -409,9 +441,7 @@ def halves() -> Iterator[Any]:
 
 
 @pytest.mark.parametrize(("before", "after"), list(halves()))
-async def test_a_request_that_is_half_sent_is_refused(
-    before: bytes, after: bytes
-) -> None:
+async def test_a_request_that_is_half_sent_is_refused(before: bytes, after: bytes) -> None:
     async with (
         hosted(grace_s=LONG_S) as host,
         host.client() as other,

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import signal
 
 from antiphon.transport.ending import NUMBERS, Ending
@@ -22,6 +23,18 @@ def test_who_asks_first_does_not_force() -> None:
     ending.ask_again()
     assert ending.asked.is_set()
     assert not ending.forced.is_set()
+
+
+async def test_once_the_end_is_forced_a_signal_kills() -> None:
+    before = [signal.getsignal(number) for number in NUMBERS]
+    ending = Ending()
+    with ending.on_signals():
+        for _ in range(2):
+            signal.raise_signal(signal.SIGTERM)
+            await asyncio.sleep(0)
+        await ending.forced.wait()
+        assert [signal.getsignal(number) for number in NUMBERS] == [signal.SIG_DFL] * 2
+    assert [signal.getsignal(number) for number in NUMBERS] == before
 
 
 async def test_signals_are_heard_in_the_block_alone() -> None:

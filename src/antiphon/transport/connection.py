@@ -16,7 +16,7 @@ from hypercorn.protocol.h11 import H2CProtocolRequiredError, H2ProtocolAssumedEr
 from hypercorn.typing import ConnectionState
 from hypercorn.utils import parse_socket_addr
 
-from antiphon.transport.farewell import hang_up, see_off
+from antiphon.transport.farewell import hang_up, hear_out, see_off
 from antiphon.transport.http1 import AntiphonH1
 from antiphon.transport.http2 import AntiphonH2
 from antiphon.transport.inbox import Calls
@@ -267,6 +267,8 @@ class Connection(TCPServer):
             until = self._heard + HUSH_S
 
     async def _initiate_server_close(self) -> None:
+        if isinstance(protocol := self.protocol.protocol, AntiphonH2):
+            await hear_out(protocol.read_out, self._served)
         await self.say_goodbye()
         await self.protocol.handle(Closed())
         await hang_up(self.writer)

@@ -14,7 +14,7 @@ import socket
 import struct
 import sys
 import termios
-from collections.abc import Callable
+from collections.abc import Awaitable, Callable
 from contextlib import suppress
 
 HUSH_S = 0.5
@@ -25,6 +25,18 @@ AGREED_S = 0.25
 """For a client that has everything to agree to the end of TLS."""
 LOOK_S = 0.02
 """Between two looks at the socket: nobody tells when it is empty."""
+
+
+async def hear_out(until_read: Callable[[], Awaitable[object]], served: float) -> None:
+    """Let an HTTP/2 client read its last answers, which ended when it was ``served``, first.
+
+    Some, and httpx is one, give up all of their streams as soon as they hear of the end, also those
+    whose own end they have read and not looked at yet.
+    """
+    rest = served + HUSH_S - asyncio.get_running_loop().time()
+    if rest > 0:
+        with suppress(TimeoutError):
+            await asyncio.wait_for(until_read(), rest)
 
 
 async def see_off(

@@ -34,6 +34,8 @@ from antiphon.transport.uptake import Uptake, taking
 
 ASKING = b"antiphon"
 """What a PING carries: eight bytes of our choice."""
+LAST = b"last one"
+"""What the last one does."""
 
 
 class Reading(H2Protocol):
@@ -50,6 +52,7 @@ class Reading(H2Protocol):
         self._unread = UnreadStreams(self._give_up)
         self._uptake = Uptake(self._acknowledge)
         self._header_due = Deadline(limits.header_timeout, self._header_late)
+        self._has_read = asyncio.Event()
 
     @abstractmethod
     async def _close(self) -> None:
@@ -93,11 +96,16 @@ class Reading(H2Protocol):
             self.connection.close_connection(error_code)
         await self._flush()
 
-    def ask(self) -> None:
+    def ask(self, data: bytes = ASKING) -> None:
         """Ask the client whether it is there."""
         with suppress(h2.exceptions.ProtocolError):  # The connection may be over.
-            self.connection.ping(ASKING)
+            self.connection.ping(data)
         self.task_group.spawn(self._flush)
+
+    async def read_out(self) -> None:
+        """Wait until the client has read all that it was sent, which its answer to a PING shows."""
+        self.ask(LAST)
+        await self._has_read.wait()
 
     @property
     @abstractmethod
@@ -126,6 +134,8 @@ class Reading(H2Protocol):
                 case h2.events.RemoteSettingsChanged():
                     if SettingCodes.INITIAL_WINDOW_SIZE in event.changed_settings:
                         opened.add(None)
+                case h2.events.PingAckReceived() if event.ping_data == LAST:
+                    self._has_read.set()
                 case h2.events.ConnectionTerminated():
                     await self.send(Closed())
         for stream_id in opened:
