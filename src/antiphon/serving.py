@@ -32,7 +32,8 @@ async def serve_forever(config: Config, say: Callable[[str], None]) -> bool:
 
     The port is bound first: when it is taken, nobody waits for a model to load in vain. While it
     is loaded, probes are answered and everything else is refused for the time being. The answer is
-    whether the load was over: if not, threads may be at it still, and nobody can stop them.
+    whether all is at rest: if not, threads may load a model or run one still, and nobody can stop
+    them.
     """
     ending = Ending()
     opening = Opening(config, ending)
@@ -69,7 +70,7 @@ async def serve_forever(config: Config, say: Callable[[str], None]) -> bool:
                 await asyncio.wait({task})
     if opening.failure is not None:
         raise opening.failure
-    return opening.loaded
+    return opening.at_rest
 
 
 def _certificate(config: Config) -> Certificate | None:
@@ -95,7 +96,8 @@ class Opening:
             h2_direct_framing=config.h2_direct_framing == "auto",
         )
         self.door = Door(make_starting_app(config, self.metrics))
-        self.loaded = False
+        self.at_rest = False
+        """Whether no thread loads or runs a model any more."""
         self.failure: Exception | None = None
         """What ended the server, where it was no signal."""
 
@@ -112,14 +114,17 @@ class Opening:
 
     async def _load_and_run(self, urls: Sequence[str], say: Callable[[str], None]) -> None:
         engine, models, example = await load(self._config)
-        self.loaded = True
+        self.at_rest = True
         service = make_service(engine, models, self._config, self.metrics, flush=self.flush.run)
-        async with running(service):
-            self.door.drain = partial(service.fanout.drain, self._config.drain_timeout)
-            self.door.app = make_app(service)
-            for line in greeting(self._config, models, example, urls):
-                say(line)
-            await anyio.sleep_forever()
+        try:
+            async with running(service):
+                self.door.drain = partial(service.fanout.drain, self._config.drain_timeout)
+                self.door.app = make_app(service)
+                for line in greeting(self._config, models, example, urls):
+                    say(line)
+                await anyio.sleep_forever()
+        finally:
+            self.at_rest = not service.fanout.left_behind
 
 
 def _alone(failure: Exception) -> Exception:

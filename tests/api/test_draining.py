@@ -18,6 +18,7 @@ from h2.config import H2Configuration
 from h2.exceptions import ProtocolError
 from h2.settings import SettingCodes, Settings
 
+from antiphon.engines.frame_builder import FrameBuilder
 from antiphon.engines.port import Finish
 from api.hosted import BODIES, CHAT, COMPLETIONS, JSON, PROTOCOLS, RESPONSES, Hosted, hosted
 from api.sse import events
@@ -218,15 +219,20 @@ async def test_streams_of_one_connection_that_end_together_are_all_read(
                 tasks.start_soon(ask)
             await host.engine.until(lambda: len(host.engine.requests) == 8)
             keys = [request.key for request in host.engine.requests]
-            host.engine.rows(lambda frame: [frame.row(key, b"one ") for key in keys] and None)
+
+            def step(text: bytes, finish: Finish = Finish.NONE) -> None:
+                def rows(frame: FrameBuilder) -> None:
+                    for key in keys:
+                        frame.row(key, text, finish=finish)
+
+                host.engine.rows(rows)
+
+            step(b"one ")
             await draining(host)
             if again:
                 host.ending.ask_again()
             else:
-                end = Finish.STOP
-                host.engine.rows(
-                    lambda frame: [frame.row(key, b"x", finish=end) for key in keys] and None
-                )
+                step(b"two", Finish.STOP)
         await host.until_ended()
     assert len(answers) == 8
     for data in answers:

@@ -16,10 +16,12 @@ from quart import Quart
 
 from antiphon import loading, serving
 from antiphon.config import Config
+from antiphon.engines.replay import ReplayEngine
 from antiphon.errors import StartupError
 from antiphon.loading import Loaded
 from antiphon.models.files import ModelFiles
 from antiphon.prompting.prompter import TextPrompter
+from antiphon.runs import fanout
 from antiphon.serving import serve_forever
 
 FIXTURES = Path(__file__).parents[2] / "fixtures"
@@ -168,3 +170,35 @@ async def test_a_load_that_fails_after_the_signal_is_no_failure_of_the_server(
     monkeypatch.setattr(serving, "load", load)
     with anyio.fail_after(GUARD_S):
         assert await serve_forever(REPLAY, say) is False
+
+
+class Unstoppable(ReplayEngine):
+    """An engine in the midst of a step that takes for ever."""
+
+    async def stop(self, grace_s: float) -> None:
+        await anyio.sleep_forever()
+
+
+async def test_an_engine_that_does_not_stop_is_left_behind(
+    monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    monkeypatch.setattr(loading, "ReplayEngine", Unstoppable)
+    monkeypatch.setattr(fanout, "STOP_S", 0.01)
+    at_rest: list[bool] = []
+    opened = anyio.Event()
+
+    def hear(line: str) -> None:
+        if line.startswith("Address"):
+            opened.set()
+
+    with anyio.fail_after(GUARD_S):
+        async with anyio.create_task_group() as tasks:
+
+            async def run() -> None:
+                at_rest.append(await serve_forever(REPLAY, hear))
+
+            tasks.start_soon(run)
+            await opened.wait()
+            signal.raise_signal(signal.SIGTERM)
+    assert at_rest == [False]
+    assert {record.message for record in caplog.records} == {"the engine does not stop"}

@@ -172,15 +172,15 @@ def serve(**options: Any) -> None:
         config = Config(limits=take_limits(options), **options)
         config.check()
         loop = {"use_uvloop": config.uses_uvloop}
-        is_loaded = anyio.run(serve_forever, config, click.echo, backend_options=loop)
+        at_rest = anyio.run(serve_forever, config, click.echo, backend_options=loop)
     except StartupError as error:
         raise click.ClickException(str(error)) from None
-    if not is_loaded:
+    if not at_rest:
         _leave()
 
 
 def _leave() -> None:
-    """End the process and whatever threads are left that load a model.
+    """End the process and whatever threads are left that load a model or run it.
 
     The interpreter would wait for them, or pull itself away under native code that goes on.
     """

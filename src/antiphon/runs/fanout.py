@@ -65,6 +65,8 @@ class Fanout:
         self.admission = admission or Admission()
         self.on_closed: Callable[[], object] = bool
         """Called once, when no new run is opened any more."""
+        self.left_behind = False
+        """Whether the engine was told to stop and has not, in its time."""
         self._engine = engine
         self._wall_s = wall_s
         self._monotonic_ns = monotonic_ns
@@ -158,7 +160,8 @@ class Fanout:
                 self._publish(run)
         with anyio.move_on_after(STOP_S) as too_late:
             await self._stop(0)
-        if too_late.cancelled_caught:
+        self.left_behind = too_late.cancelled_caught
+        if self.left_behind:
             log.warning("the engine does not stop")
 
     async def _stop(self, grace_s: float) -> None:
