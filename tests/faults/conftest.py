@@ -47,6 +47,13 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     items.sort(key=lambda item: "long_streams" in getattr(item, "fixturenames", ()))
 
 
+@pytest.fixture(scope="session", autouse=True)
+def begun_first(request: pytest.FixtureRequest) -> None:
+    """The long streams go on while all else is tested."""
+    if any("long_streams" in getattr(item, "fixturenames", ()) for item in request.session.items):
+        request.getfixturevalue("long_streams")
+
+
 @pytest.fixture(scope="session")
 def certificate(tmp_path_factory: pytest.TempPathFactory) -> Certificate:
     return Certificate.make(tmp_path_factory.mktemp("certificate"))

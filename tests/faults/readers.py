@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import json
 import struct
 import time
 from collections.abc import AsyncIterator, Iterable
@@ -27,6 +28,7 @@ PATIENCE_S = 120.0
 class Reading:
     """What one client has got. ``times`` are those of its events, by the monotonic clock."""
 
+    reads: bool = True
     body: bytearray = attrs.field(factory=bytearray)
     times: list[float] = attrs.field(factory=list)
     status: int = 0
@@ -82,7 +84,7 @@ class H2Readers(asyncio.Protocol):
     def request(self, path: str, body: bytes = b"", *, reads: bool = True) -> Reading:
         """A GET, or with a body a POST. One that does not read never opens its first window."""
         stream_id, self._next = self._next, self._next + 2
-        reading = self.readings[stream_id] = Reading()
+        reading = self.readings[stream_id] = Reading(reads)
         method = "POST" if body else "GET"
         head = [(":method", method), (":path", path), (":scheme", "http"), (":authority", "x")]
         if body:
@@ -99,6 +101,12 @@ class H2Readers(asyncio.Protocol):
     def open_window(self, stream_id: int) -> None:
         """Let all come that a stream has."""
         self.transport.write(_window(stream_id, GREAT - FIRST_WINDOW))
+
+    def open_windows(self) -> None:
+        """Of the streams that did not read."""
+        for stream_id, reading in self.readings.items():
+            if not reading.reads:
+                self.open_window(stream_id)
 
     def data_received(self, data: bytes) -> None:
         unread = self._unread
@@ -176,6 +184,10 @@ class H1Reader(asyncio.Protocol):
             self.transport.pause_reading()
         return self.reading
 
+    def open_windows(self) -> None:
+        """Read, if it did not."""
+        self.transport.resume_reading()
+
     def data_received(self, data: bytes) -> None:
         self._h11.receive_data(data)
         while not self.reading.over.is_set():
@@ -229,6 +241,21 @@ async def crowd(server: Server) -> AsyncIterator[Crowd]:
         yield clients
     finally:
         await clients.leave()
+
+
+def said(reading: Reading) -> str:
+    """The text of a chat stream, which must have ended as it must."""
+    assert reading.status == 200
+    assert reading.ended
+    return text_of(bytes(reading.body))
+
+
+def text_of(body: bytes) -> str:
+    """The text of a whole chat stream."""
+    lines = body.decode().split("\n\n")
+    assert lines[-2:] == ["data: [DONE]", ""]
+    chunks = (json.loads(line.removeprefix("data: ")) for line in lines[:-2] if line[0] != ":")
+    return "".join(chunk["choices"][0]["delta"].get("content") or "" for chunk in chunks)
 
 
 async def all_begun(readings: Iterable[Reading]) -> None:

@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Awaitable, Callable, Iterator
 from pathlib import Path
 
 import pytest
 
-from faults.readers import Crowd, Reading, all_begun, all_over, crowd
+from faults.readers import Crowd, Reading, all_begun, all_over, crowd, said
 from faults.recordings import text, write_recordings
 from faults.servers import Certificate, Server, antiphon, chat
 
@@ -30,16 +29,6 @@ def server(
     ) as one:
         yield one
         assert one.logged() == []
-
-
-def said(reading: Reading) -> str:
-    """The text of a chat stream that has ended as it must."""
-    assert reading.status == 200
-    assert reading.ended
-    lines = bytes(reading.body).decode().split("\n\n")
-    assert lines[-2:] == ["data: [DONE]", ""]
-    chunks = (json.loads(line.removeprefix("data: ")) for line in lines[:-2] if line[0] != ":")
-    return "".join(chunk["choices"][0]["delta"].get("content") or "" for chunk in chunks)
 
 
 async def on_one_connection(clients: Crowd) -> list[Reading]:
