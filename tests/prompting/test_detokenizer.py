@@ -113,3 +113,33 @@ def test_a_tokens_own_text_does_not_depend_on_what_was_fed() -> None:
     detokenizer.feed(0)
     assert [detokenizer.token_text(token) for token in (0, 1, 99)] == ["\ufffd", "<|end|>", ""]
     assert [detokenizer.bytes_of(token) for token in (0, 1, 99)] == [b"\xc3", b"<|end|>", b""]
+
+
+@given(data=st.data())
+def test_what_is_known_of_tokens_changes_no_text(data: st.DataObject) -> None:
+    table = data.draw(
+        st.lists(st.binary(max_size=4) | st.sampled_from([b"a", b"\xed"]), min_size=1)
+    )
+    hidden = data.draw(st.frozensets(st.integers(0, len(table) - 1), max_size=2))
+    model = Detokenizer(table, hidden)
+    sequences = st.lists(st.lists(st.integers(0, len(table)), max_size=12), max_size=4)
+    for ids in data.draw(sequences):
+        knowing, alone = model.fresh(), Detokenizer(table, hidden)
+        for token in ids:
+            text = knowing.whole(token)
+            assert alone.whole(token) in (None, text)
+            if text is None:
+                text = knowing.feed(token)
+            shown = b"" if token in hidden else alone.bytes_of(token)
+            assert text == alone.feed_bytes(shown)
+        assert knowing.flush() == alone.flush()
+
+
+def test_tokens_of_whole_characters_are_known_to_all_sequences_of_a_model() -> None:
+    model = Detokenizer([b"a", "é".encode()[:1], b"<|end|>", b""], hidden=frozenset({2}))
+    first, second = model.fresh(), model.fresh()
+    assert [first.whole(token) for token in range(5)] == [None] * 5
+    assert [first.feed(token) for token in (0, 2, 3, 4, 1)] == ["a", "", "", "", ""]
+    assert [second.whole(token) for token in range(5)] == ["a", None, None, None, None]
+    assert first.whole(0) is None  # half a character is held
+    assert (first.flush(), first.whole(0)) == ("\ufffd", "a")

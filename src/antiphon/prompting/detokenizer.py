@@ -42,13 +42,15 @@ class Detokenizer:
         return other
 
     def whole(self, token: int) -> str | None:
-        """The text that ``feed`` would give of a token of whole characters, met before, while
-        nothing is held: taking it so is feeding it. None for any other, and then ``feed`` is due.
+        """The text of a token of whole characters that was met before, while nothing is held.
+        Taking it so is feeding it. None of any other token: nothing was taken, ``feed`` is due.
         """
         return None if self._holds else self._whole.get(token)
 
     def feed(self, token: int) -> str:
         """The text that this token completes: may be empty, may hold an earlier token's bytes."""
+        if (known := self.whole(token)) is not None:
+            return known
         if token in self._hidden:
             return ""
         held, text = self._holds, self.feed_bytes(self.bytes_of(token))
