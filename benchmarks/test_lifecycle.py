@@ -8,14 +8,13 @@ frames. Each is taken in turns with its baseline.
 from __future__ import annotations
 
 import json
-import statistics
-import time
 import tracemalloc
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from typing import Any, Protocol
 
 import attrs
 import pytest
+from benchmarks.ratios import beside
 from pytest_benchmark.fixture import BenchmarkFixture
 
 from responsory import EventLog, Logprob, Response, Usage
@@ -45,34 +44,6 @@ FRAME: Mapping[str, Any] = {
 
 class Stream(Protocol):
     def feed(self, choice: int, events: Sequence[Event]) -> list[bytes]: ...
-
-
-def beside(
-    benchmark: BenchmarkFixture,
-    work: Callable[..., object],
-    baseline: Callable[[], object],
-    *,
-    setup: Callable[[], tuple[Any, ...]] = tuple,
-    rounds: int = 20,
-    bar: float | None = None,
-) -> None:
-    """Benchmark ``work``, and note the median of its time over the baseline's, round by round.
-
-    ``setup`` gives the arguments of a round of work. ``bar``: what the ratio should not exceed.
-    """
-    ratios = []
-    for _ in range(rounds):
-        prepared = setup()
-        begin = time.perf_counter()
-        baseline()
-        middle = time.perf_counter()
-        work(*prepared)
-        ratios.append((time.perf_counter() - middle) / (middle - begin))
-    benchmark.extra_info["ratio"] = statistics.median(ratios)
-    benchmark.extra_info["at most"] = bar
-    benchmark.pedantic(  # type: ignore[no-untyped-call]  # untyped there
-        work, setup=lambda: (setup(), {}), rounds=rounds
-    )
 
 
 # --- one token ----------------------------------------------------------------------------------
