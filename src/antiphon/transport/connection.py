@@ -9,7 +9,7 @@ from functools import partial
 from typing import Any
 
 from h2.errors import ErrorCodes
-from hypercorn.asyncio.tcp_server import MAX_RECV, TCPServer
+from hypercorn.asyncio.tcp_server import TCPServer
 from hypercorn.events import Closed, Event, RawData, Updated
 from hypercorn.protocol import ProtocolWrapper
 from hypercorn.protocol.h11 import H2CProtocolRequiredError, H2ProtocolAssumedError
@@ -26,6 +26,8 @@ from antiphon.transport.unread import DROPPING_S, QUIET_S, Dropping
 from antiphon.transport.versions import http1_of
 from antiphon.transport.wire import Wire
 
+PIECE = 16 * 1024
+"""Bytes that are read in one turn: there may be more than a thousand frames in them."""
 UNTOLD_S = 1.0
 """What a client gets between two pieces of a body after the last answer of a connection where the
 end cannot be told first: TLS has no half-close here, so one that waits for the end of the
@@ -227,10 +229,12 @@ class Connection(TCPServer):
 
     async def _read_data(self) -> None:
         try:
-            while data := await self.reader.read(MAX_RECV):
+            while data := await self.reader.read(PIECE):
                 self._heard = self.loop.time()
                 if not self._deaf:
                     await self.protocol.handle(RawData(data))
+                if len(data) == PIECE:
+                    await asyncio.sleep(0)  # There may be more; the others come first.
             await self._last_turns()
         except OSError:
             pass  # The client has gone.

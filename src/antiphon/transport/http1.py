@@ -23,7 +23,7 @@ from hypercorn.protocol.events import Event as StreamEvent
 from hypercorn.protocol.h11 import STREAM_ID, H11Protocol
 from hypercorn.typing import H11SendableEvent
 
-from antiphon.errors import RequestTimeout
+from antiphon.errors import HeadersTooLarge, RequestTimeout
 from antiphon.transport.bare_errors import dressed, error_for, head_and_body, is_bare
 from antiphon.transport.buffer_sink import with_sink
 from antiphon.transport.deadline import Deadline
@@ -112,6 +112,7 @@ class AntiphonH1(H11Protocol):
         try:
             event = self.connection.next_event()
         except h11.RemoteProtocolError as error:
+            self._count(error)
             if self.connection.our_state in {h11.IDLE, h11.SEND_RESPONSE}:
                 await self._send_error_response(error.error_status_hint)
             if self.connection.our_state in {h11.DONE, h11.MUST_CLOSE}:
@@ -158,6 +159,12 @@ class AntiphonH1(H11Protocol):
                 await self._send_error_response(RequestTimeout.status)
                 await self._stop_listening()
 
+    def _count(self, error: h11.RemoteProtocolError) -> None:
+        if error.error_status_hint == HeadersTooLarge.status:
+            self.config.counted.large_headers += 1
+        else:
+            self.config.counted.protocol_errors += 1
+
     async def _body(self, event: h11.Data) -> bool:
         if self.stream is not None:
             await self.stream.handle(Body(stream_id=STREAM_ID, data=bytes(event.data)))
@@ -168,6 +175,7 @@ class AntiphonH1(H11Protocol):
         """Count ``size`` bytes that nobody reads; False when they are too many."""
         self._dropped += size
         if self._dropped > UNREAD_BODY:
+            self.config.counted.unread_bodies += 1
             await self.send(Closed())
             return False
         return True

@@ -89,6 +89,7 @@ class Reading(H2Protocol):
                     # It is to be told very much, and does not read it.
                     self.config.counted.deaf_peers += 1
                     self.drop()
+                    await self.handle(Closed())
 
     async def say_goodbye(self, error_code: ErrorCodes = ErrorCodes.NO_ERROR) -> None:
         """Send GOAWAY, unless one has been sent or received already."""
