@@ -11,7 +11,7 @@ import h11
 from hypercorn.protocol.h11 import H11WSConnection
 
 from antiphon.transport.buffer_sink import BufferSink
-from antiphon.transport.send_buffer import Load, SendBuffer
+from antiphon.transport.send_buffer import Chunk, Load, SendBuffer
 from antiphon.transport.settings import HostConfig
 from antiphon.transport.wire import Wire
 
@@ -56,7 +56,7 @@ class Frames:
         buffer = self._buffer
         if buffer is None or buffer.closed or self._wire.full:
             return
-        out: list[bytes] = []
+        out: list[Chunk] = []
         if size := buffer.size:
             chunks = buffer.take(size)
             out = [b"%x\r\n" % size, *chunks, b"\r\n"] if self._chunked else chunks

@@ -18,7 +18,7 @@ from collections.abc import Callable
 from h2.connection import H2Connection
 from h2.exceptions import ProtocolError
 
-from antiphon.transport.send_buffer import Load, SendBuffer
+from antiphon.transport.send_buffer import Chunk, Load, SendBuffer
 from antiphon.transport.settings import HostConfig
 from antiphon.transport.wire import Wire
 
@@ -117,9 +117,9 @@ class Outgoing:
         if self._ready:
             self.mark()
 
-    def frames(self) -> tuple[list[bytes], list[SendBuffer]]:
+    def frames(self) -> tuple[list[Chunk], list[SendBuffer]]:
         """The next pass: what to write, and the buffers that are done once it is written."""
-        out = [control] if (control := self._h2.data_to_send()) else []
+        out: list[Chunk] = [control] if (control := self._h2.data_to_send()) else []
         done: list[SendBuffer] = []
         ready, self._ready = self._ready, {}
         buffers, room, later = self.buffers, PASS, []
@@ -141,7 +141,7 @@ class Outgoing:
             self._ready = dict.fromkeys(later) | self._ready
         return out, done
 
-    def _send(self, stream_id: int, buffer: SendBuffer, out: list[bytes]) -> int:
+    def _send(self, stream_id: int, buffer: SendBuffer, out: list[Chunk]) -> int:
         """The stream's next frame, appended to ``out``; how many bytes it holds."""
         connection, size = self._h2, buffer.size
         if not size:
@@ -155,8 +155,10 @@ class Outgoing:
         if window <= 0:
             buffer.blocked()
             return 0
-        size = min(size, window, connection.max_outbound_frame_size, MAX_FRAME)
-        chunks = buffer.take(size)
+        most = min(size, window, connection.max_outbound_frame_size, MAX_FRAME)
+        before = buffer.taken
+        chunks = buffer.take(most)
+        size = buffer.taken - before
         if self._direct and not buffer.complete:
             stream.outbound_flow_control_window -= size
             connection.outbound_flow_control_window -= size
@@ -175,7 +177,7 @@ class Outgoing:
                 self._end(stream_id, buffer, out)
         return size
 
-    def _end(self, stream_id: int, buffer: SendBuffer, out: list[bytes]) -> None:
+    def _end(self, stream_id: int, buffer: SendBuffer, out: list[Chunk]) -> None:
         """The end of a stream of which all data has been sent, if it ends."""
         if not buffer.complete:
             return

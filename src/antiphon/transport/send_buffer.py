@@ -10,10 +10,13 @@ from __future__ import annotations
 import asyncio
 from collections import deque
 from collections.abc import Callable
+from typing import TypeAlias
 
 from antiphon.transport.counted import Counted
 from antiphon.transport.limits import Limits
 from antiphon.transport.stalls import Stalls
+
+Chunk: TypeAlias = bytes | memoryview
 
 
 class Load:
@@ -49,7 +52,7 @@ class SendBuffer:
 
     def __init__(self, limits: Limits, load: Load, stalled: Callable[[], None]) -> None:
         """``stalled`` is called when the client takes nothing for too long."""
-        self._chunks: deque[bytes] = deque()
+        self._chunks: deque[Chunk] = deque()
         self._high = limits.stream_high
         self._low = limits.stream_low
         self._load = load
@@ -108,22 +111,24 @@ class SendBuffer:
                 self._room = asyncio.get_running_loop().create_future()
             await asyncio.shield(self._room)
 
-    def take(self, most: int) -> list[bytes]:
-        """Take up to ``most`` bytes, of which there are some."""
+    def take(self, most: int) -> list[Chunk]:
+        """Take up to ``most`` bytes, of which there are some.
+
+        What was queued at once is only cut if it is longer than that.
+        """
         chunks = self._chunks
         if self.size <= most:
             taken, size = list(chunks), self.size
             chunks.clear()
+        elif len(chunks[0]) > most:
+            first = memoryview(chunks[0])  # The rest of a long body is not copied again and again.
+            taken, size = [first[:most]], most
+            chunks[0] = first[most:]
         else:
             taken, size = [], 0
             while size + len(chunks[0]) <= most:
                 size += len(chunks[0])
                 taken.append(chunks.popleft())
-            if size < most:
-                rest = chunks[0]
-                taken.append(rest[: most - size])
-                chunks[0] = rest[most - size :]
-                size = most
         self.size -= size
         self.taken += size
         self._load.queued -= size
