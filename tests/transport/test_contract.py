@@ -11,11 +11,15 @@ from typing import Any
 
 import h2.config
 import h2.connection
+import h2.frame_buffer
 import h2.settings
+import h2.stream
 import h11
 import pytest
 import quart.asgi
 import quart.utils
+from h2.errors import ErrorCodes
+from h2.exceptions import DenialOfServiceError
 from hypercorn.asyncio.lifespan import Lifespan
 from hypercorn.asyncio.task_group import TaskGroup
 from hypercorn.asyncio.tcp_server import TCPServer
@@ -90,6 +94,12 @@ SIGNATURES: list[tuple[Callable[..., Any], str]] = [
     (quart.utils.raise_task_exceptions, "tasks"),
     (h2.connection.H2Connection.close_connection, "self error_code additional_data last_stream_id"),
     (h2.connection.H2Connection.reset_stream, "self stream_id error_code"),
+    (h2.connection.H2Connection.acknowledge_received_data, "self acknowledged_size stream_id"),
+    (h2.connection.H2Connection.initiate_connection, "self"),
+    (h2.connection.H2Connection.ping, "self opaque_data"),
+    (h2.connection.H2Connection._receive_frame, "self frame"),
+    (h2.frame_buffer.FrameBuffer._update_header_buffer, "self f"),
+    (h2.frame_buffer.FrameBuffer._validate_frame_length, "self length"),
 ]
 
 
@@ -120,6 +130,10 @@ def test_setting_exists(name: str) -> None:
         (TCPServer, "app config context idle_task loop protocol reader send_lock state writer"),
         (ProtocolWrapper, "app client config context protocol send server ssl state task_group"),
         (HTTPStream, "closed state stream_id"),
+        (h2.connection.H2Connection, "_data_to_send decoder incoming_buffer local_settings "
+                                     "state_machine streams MAX_CLOSED_STREAMS"),
+        (h2.frame_buffer.FrameBuffer, "_data _headers_buffer"),
+        (h2.stream.H2Stream, "_actual_content_length _expected_content_length state_machine"),
     ],
 )  # fmt: skip
 def test_attributes_are_set(owner: type, names: str) -> None:
@@ -140,6 +154,13 @@ def test_h2_asks_its_settings_for_the_stream_limit() -> None:
         inspect.getattr_static(h2.settings.Settings, "max_concurrent_streams"), property
     )
     assert isinstance(h2.connection.H2Connection(h2.config.H2Configuration()).streams, dict)
+
+
+def test_h2_ends_a_connection_for_what_a_frame_raises_and_says_why() -> None:
+    source = inspect.getsource(h2.connection.H2Connection.receive_data)
+    assert "for frame in self.incoming_buffer" in source
+    assert "self._terminate_connection(e.error_code)" in source
+    assert DenialOfServiceError.error_code == ErrorCodes.ENHANCE_YOUR_CALM
 
 
 def test_h11_keeps_what_follows_a_request() -> None:
