@@ -21,7 +21,7 @@ from antiphon.errors import StartupError
 from antiphon.loading import Loaded
 from antiphon.models.files import ModelFiles
 from antiphon.prompting.prompter import TextPrompter
-from antiphon.runs import fanout
+from antiphon.runs import stopping
 from antiphon.serving import serve_forever
 
 FIXTURES = Path(__file__).parents[2] / "fixtures"
@@ -183,7 +183,7 @@ async def test_an_engine_that_does_not_stop_is_left_behind(
     monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
 ) -> None:
     monkeypatch.setattr(loading, "ReplayEngine", Unstoppable)
-    monkeypatch.setattr(fanout, "STOP_S", 0.01)
+    monkeypatch.setattr(stopping, "STOP_S", 0.01)
     at_rest: list[bool] = []
     opened = anyio.Event()
 

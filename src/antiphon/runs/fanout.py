@@ -30,12 +30,11 @@ from antiphon.runs.plan import RunPlan
 from antiphon.runs.refusals import engine_unavailable, refusal
 from antiphon.runs.run import Run
 from antiphon.runs.siblings import choice_for, engine_requests
+from antiphon.runs.stopping import has_stopped
 
 log = logging.getLogger(__name__)
 
 KEYS = 2**32
-STOP_S = 0.5
-"""What the engine gets to stop once nothing is open any more; it may be in the midst of a step."""
 
 
 BROKEN = frozenset({Finish.ABORT, Finish.ERROR})
@@ -152,21 +151,12 @@ class Fanout:
             self.on_closed()
         try:
             if self._open and grace_s:
-                with anyio.move_on_after(grace_s):
-                    await self._stop(grace_s)
+                await has_stopped(self._engine, self._consumed, grace_s)
         finally:
-            for run in {id(run): run for run, _ in self._open.values()}.values():
-                self._end(run, ShuttingDown())
-                self._publish(run)
-        with anyio.move_on_after(STOP_S) as too_late:
-            await self._stop(0)
-        self.left_behind = too_late.cancelled_caught
+            self._end_all(ShuttingDown())
+        self.left_behind = not await has_stopped(self._engine, self._consumed, 0)
         if self.left_behind:
             log.warning("the engine does not stop")
-
-    async def _stop(self, grace_s: float) -> None:
-        await self._engine.stop(grace_s)
-        await self._consumed.wait()
 
     async def consume(self) -> None:
         """Carry frames until the engine ends; then no run is left open."""
@@ -182,9 +172,7 @@ class Fanout:
         finally:
             self._engine_gone = True
             self._gauges = Gauges()
-            for run in {id(run): run for run, _ in self._open.values()}.values():
-                self._end(run, engine_unavailable(), EngineFailed())
-                self._publish(run)
+            self._end_all(engine_unavailable(), EngineFailed())
             self._consumed.set()
 
     def expire(self) -> None:
@@ -266,6 +254,11 @@ class Fanout:
         """Fail the run; while it is not fully accepted, refuse it instead."""
         self._release(run)
         run.end(refusal, failure or refusal)
+
+    def _end_all(self, refusal: AntiphonError, failure: AntiphonError | None = None) -> None:
+        for run in {id(run): run for run, _ in self._open.values()}.values():
+            self._end(run, refusal, failure)
+            self._publish(run)
 
     def _publish(self, run: Run) -> None:
         try:
