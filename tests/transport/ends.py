@@ -70,6 +70,7 @@ class Ends:
         self.events: list[Event] = []
         self.arrived = 0
         self.offered: dict[int, bytes] = {}
+        self.ended: set[int] = set()
         self.over: set[int] = set()
         """Streams that one side has reset."""
         self.client.initiate_connection()
@@ -96,7 +97,8 @@ class Ends:
 
     def offer(self, stream_id: int, data: bytes) -> None:
         buffer = self.outgoing.buffer_of(stream_id)
-        if not buffer.closed and buffer.offer(data):
+        late = stream_id in self.ended
+        if not buffer.closed and buffer.offer(data) and not late:
             self.offered[stream_id] += data
         self.outgoing.touch(stream_id)
 
@@ -105,6 +107,7 @@ class Ends:
         if trailers:
             buffer.trailers = [(b"x-sum", b"%d" % len(self.offered[stream_id]))]
         buffer.end()
+        self.ended.add(stream_id)
         self.outgoing.touch(stream_id)
 
     def reset(self, stream_id: int) -> None:

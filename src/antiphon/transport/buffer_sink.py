@@ -58,6 +58,8 @@ class BufferSink:
 
     def offer(self, data: bytes) -> bool:
         """Queue ``data`` if there is room."""
+        if self._send is not None:
+            raise RuntimeError("the head comes first")
         if self._buffer.offer(data):
             self._touch()
             return True
@@ -65,6 +67,8 @@ class BufferSink:
 
     def end(self) -> None:
         """The body ends after what is queued."""
+        if self._send is not None:
+            raise RuntimeError("the head comes first")
         self._buffer.end()
         self._touch()
 

@@ -29,16 +29,16 @@ class Load:
         self.queued = 0
         """Bytes in the buffers of its streams."""
         self.high = limits.connection_high
-        self._waiting: list[SendBuffer] = []
+        self._waiting: dict[SendBuffer, None] = {}
 
     def wait(self, buffer: SendBuffer) -> None:
         """``buffer`` was refused because of the others."""
-        self._waiting.append(buffer)
+        self._waiting[buffer] = None
 
     def tell(self) -> None:
         """Let those go on that were refused, if there is room."""
         if self._waiting and self.queued <= self.high // 2:
-            waiting, self._waiting = self._waiting, []
+            waiting, self._waiting = self._waiting, {}
             for buffer in waiting:
                 buffer.go_on()
 
@@ -79,8 +79,9 @@ class SendBuffer:
 
     def offer(self, data: bytes) -> bool:
         """Queue ``data``; False, and nothing is queued, above the high-water mark of the stream or
-        of its connection. An empty queue takes anything: a frame may be longer than the mark."""
-        if self.closed:
+        of its connection. An empty queue takes anything: a frame may be longer than the mark. After
+        the end, what is offered is dropped."""
+        if self._ended or not data:
             return True
         size, load = self.size + len(data), self._load
         if load.queued > load.high:
@@ -100,7 +101,7 @@ class SendBuffer:
         On a closed stream ``data`` is dropped, and the caller gives way: a handler that never
         waits for anything else could not be cancelled.
         """
-        if self.closed:
+        if self.closed or not data:
             await asyncio.sleep(0)
             return
         self._chunks.append(data)
@@ -182,7 +183,7 @@ class SendBuffer:
         """The stream is over: drop what is queued and let every waiter go on; idempotent."""
         if self.closed:
             return
-        self.closed = True
+        self.closed = self._ended = True
         self._load.queued -= self.size
         self._chunks.clear()
         self.size = 0

@@ -55,12 +55,12 @@ class FrameSink(Protocol):
         """Queue ``data``; False, and nothing is queued, where there is no room.
 
         An empty queue has room for anything. After the end of the stream, or of its connection,
-        what is offered is dropped.
+        what is offered is dropped. Raises RuntimeError before ``start``.
         """
         ...
 
     def end(self) -> None:
-        """The body ends after what is queued."""
+        """The body ends after what is queued. Raises RuntimeError before ``start``."""
         ...
 
     def reset(self) -> None:
