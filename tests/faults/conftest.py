@@ -9,6 +9,7 @@ from typing import Any, TypeAlias
 import pytest
 
 from faults.application import Settings
+from faults.long_streams import LongStreams, long_streams_of
 from faults.servers import Certificate, Host, Server, serving
 
 Serve: TypeAlias = Callable[..., Server]
@@ -45,6 +46,15 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
             )
     # The long streams are judged when all else is over.
     items.sort(key=lambda item: "long_streams" in getattr(item, "fixturenames", ()))
+
+
+@pytest.fixture(scope="session")
+def long_streams(
+    request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory
+) -> Iterator[LongStreams]:
+    seconds = request.config.getoption("--minutes") * 60
+    with long_streams_of(seconds, tmp_path_factory.mktemp("long")) as streams:
+        yield streams
 
 
 @pytest.fixture(scope="session", autouse=True)
