@@ -5,10 +5,17 @@ from __future__ import annotations
 
 import asyncio
 
+import anyio
 import pytest
 from h2.events import DataReceived, ResponseReceived
+from hypercorn.typing import (
+    ASGIReceiveCallable,
+    ASGISendCallable,
+    Scope,
+    WebsocketAcceptEvent,
+)
 
-from transport.hosting import H1Client, H2Client
+from transport.hosting import H1Client, H2Client, serving
 from transport.scene import HEAD_END, scene
 
 GET = b"GET /hi HTTP/1.1\r\nhost: x\r\n\r\n"
@@ -98,3 +105,28 @@ async def test_on_http1_they_stay(caplog: pytest.LogCaptureFixture) -> None:
     async with scene(caplog) as it, H1Client.open(it.listener) as client:
         await client.send(b"GET /hops HTTP/1.1\r\nhost: x\r\n\r\n")
         assert b"keep-alive: timeout=5" in await client.until(b"hops")
+
+
+@pytest.mark.parametrize("turns", range(8))
+async def test_a_handshake_that_is_refused_may_still_be_accepted(turns: int) -> None:
+    """By an application that does not know of it yet: that goes nowhere."""
+    accepted = asyncio.Event()
+
+    async def asgi(scope: Scope, receive: ASGIReceiveCallable, send: ASGISendCallable) -> None:
+        if scope["type"] != "websocket":
+            raise NotImplementedError
+        for _ in range(turns):
+            await asyncio.sleep(0)
+        accept: WebsocketAcceptEvent = {
+            "type": "websocket.accept",
+            "subprotocol": None,
+            "headers": [],
+        }
+        await send(accept)
+        accepted.set()
+
+    async with serving(asgi) as listener, H1Client.open(listener) as client:
+        await client.send(UPGRADE + b"\x88")
+        assert (await client.until(HEAD_END)).startswith(b"HTTP/1.1 400 ")
+        with anyio.fail_after(9):
+            await accepted.wait()

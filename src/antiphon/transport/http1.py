@@ -80,14 +80,15 @@ class AntiphonH1(H11Protocol):
 
     async def stream_send(self, event: StreamEvent) -> None:
         """What the application sends. After the end of the connection it is dropped."""
-        if (self._closed or self._deaf) and not isinstance(event, StreamClosed):
+        is_late = self._closed or self._deaf or (self._refused and not isinstance(event, EndBody))
+        if is_late and not isinstance(event, StreamClosed):
             # A handler that never waits for anything else could not be cancelled.
             await asyncio.sleep(0)
             return
         if isinstance(event, Response) and is_bare(event):
+            self._refused = True  # The application may accept a handshake that the host refuses.
             response, event = dressed(event, self.config, (b"connection", b"close"))
             await super().stream_send(response)
-            self._refused = True
         await super().stream_send(event)
         if isinstance(event, EndBody) and self._refused:
             await self.send(Closed())  # Hypercorn forgets a handshake that it has refused.
