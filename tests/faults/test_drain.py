@@ -133,6 +133,17 @@ def test_who_does_not_read_holds_nothing_up(serve_ours: Serve, path: str) -> Non
         assert server.status() == 0
 
 
+@TLS
+def test_who_was_told_to_leave_and_stays_holds_nothing_up(serve_ours: Serve, tls: bool) -> None:
+    """Over TLS the end of a connection is answered by the client, or not."""
+    server = serve_ours(grace_s=600, tls=tls)
+    with H1Client.open(server) as client:
+        client.request("/hi", "GET", "connection: close")
+        assert client.answer() == (200, b"hi")
+        server.terminate()
+        assert server.status() == 0
+
+
 @contextmanager
 def product(tmp_path: Path, drain_s: str, certificate: Certificate | None) -> Iterator[Server]:
     """The real server with a model that never stops by itself, and one that does."""
