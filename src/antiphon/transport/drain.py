@@ -18,7 +18,7 @@ from __future__ import annotations
 from enum import IntEnum
 from math import inf
 
-FLUSH_S = 0.75
+FLUSH_S = 0.5
 """What clients get to take the last words of their answers."""
 CLOSE_S = 0.25
 """What connections get to close at least, and at most once the time of the answers is over."""
