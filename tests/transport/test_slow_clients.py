@@ -25,7 +25,7 @@ from antiphon.transport.pace import Pace
 from antiphon.transport.peers import watched_by_the_system
 from transport.hosting import OWN_ID, H1Client, H2Client, serving
 from transport.scene import HEAD_END, scene
-from transport.test_floods import END_STREAM, HEADERS, frame
+from transport.test_floods import END_STREAM, HEADERS, PING, frame
 
 SOON = 0.05
 """Seconds: what a slow client is given here."""
@@ -344,7 +344,25 @@ def test_the_system_watches_too() -> None:
             assert server.getsockopt(socket.IPPROTO_TCP, socket.TCP_KEEPIDLE) == 7
             assert server.getsockopt(socket.IPPROTO_TCP, socket.TCP_KEEPINTVL) == 2
         if hasattr(socket, "TCP_USER_TIMEOUT"):
-            assert server.getsockopt(socket.IPPROTO_TCP, socket.TCP_USER_TIMEOUT) == 9500
+            assert server.getsockopt(socket.IPPROTO_TCP, socket.TCP_USER_TIMEOUT) == 19_000
     here, there = socket.socketpair()
     with here, there:
         watched_by_the_system(here, Limits())
+
+
+@pytest.mark.parametrize("fault", [b"", frame(HEADERS, stream=2)])
+async def test_a_client_that_is_sent_away_and_goes_on_talking(
+    caplog: pytest.LogCaptureFixture, monkeypatch: pytest.MonkeyPatch, fault: bytes
+) -> None:
+    """For being idle, or for what it did: it is heard out for a while, and no longer."""
+    monkeypatch.setattr("antiphon.transport.farewell.CHATTER_S", SOON)
+    limits = Limits(first_request_timeout=99 if fault else SOON)
+    async with scene(caplog, limits) as it, H2Client.open(it.listener) as client:
+        client.writer.write(fault)
+        with anyio.fail_after(9), suppress(ConnectionError):
+            while it.counted.connections > 1:
+                client.writer.write(frame(PING, bytes(8)))
+                await client.writer.drain()
+                await asyncio.sleep(SOON / 10)
+        await client.read_to_end()
+        assert len(client.goaways) == 1

@@ -22,7 +22,7 @@ from antiphon.transport.http2 import AntiphonH2
 from antiphon.transport.inbox import Calls
 from antiphon.transport.peers import PeerWatch, watched_by_the_system
 from antiphon.transport.settings import HostConfig
-from antiphon.transport.unread import DROPPING_S, QUIET_S, Dropping
+from antiphon.transport.unread import DROPPING_S, QUIET_S, Dropping, SentAway
 from antiphon.transport.versions import http1_of
 from antiphon.transport.wire import Wire
 
@@ -169,6 +169,9 @@ class Connection(TCPServer):
             await self._wire.drained()
         elif isinstance(event, Dropping):
             await self._dropping(event.last)
+        elif isinstance(event, SentAway):
+            self._deaf = True
+            self._task_group.spawn(self._see_off)
         else:
             await super().protocol_send(event)
 
@@ -198,6 +201,11 @@ class Connection(TCPServer):
                 await see_off(self.reader, self.writer, lambda: max(self._heard, self._served))
         if not self.writer.is_closing():
             self.writer.close()
+
+    async def _see_off(self) -> None:
+        """Let the client read why it is sent away, which a socket that is reset would not."""
+        await see_off(self.reader, self.writer, lambda: self._heard)
+        await hang_up(self.writer)
 
     def _stalled(self) -> None:
         self.config.counted.stalled_readers += 1

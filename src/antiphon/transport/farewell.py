@@ -19,6 +19,8 @@ from contextlib import suppress
 
 HUSH_S = 0.5
 """Of silence, from a client that has everything."""
+CHATTER_S = 2.0
+"""For one that has everything and goes on sending."""
 STUCK_S = 10.0
 """Without taking a byte, of a client that has not."""
 AGREED_S = 0.25
@@ -52,11 +54,15 @@ async def see_off(
     with suppress(OSError, RuntimeError):
         if writer.can_write_eof():
             writer.write_eof()
-    left, moved = unsent(writer), touched()
+    began, left, took = loop.time(), unsent(writer), touched()
     while not (reader.at_eof() or writer.transport.is_closing()):
         now, before, left = loop.time(), left, unsent(writer)
-        moved = max(moved, touched(), now if left < before else moved)
-        if now - moved >= (STUCK_S if left else HUSH_S):
+        took = now if left < before else took
+        if left and now - took >= STUCK_S:
+            return
+        if not left and (
+            now - max(took, touched()) >= HUSH_S or now - max(took, began) >= CHATTER_S
+        ):
             return
         await asyncio.sleep(LOOK_S)
 

@@ -29,7 +29,7 @@ from antiphon.transport.guarding import guarded
 from antiphon.transport.http2_connection import ServerH2
 from antiphon.transport.http2_rules import malformed
 from antiphon.transport.settings import HostConfig
-from antiphon.transport.unread import UnreadStreams
+from antiphon.transport.unread import SentAway, UnreadStreams
 from antiphon.transport.uptake import Uptake, taking
 
 ASKING = b"antiphon"
@@ -181,7 +181,7 @@ class Reading(H2Protocol):
     async def _end(self, error_code: ErrorCodes) -> None:
         await self.say_goodbye(error_code)
         await self.handle(Closed())
-        await self.send(Closed())
+        await self.send(SentAway())
 
     def _application(self, request: h2.events.RequestReceived, path: bytes) -> AppWrapper:
         """The application for ``request``, as far as it is to have it."""

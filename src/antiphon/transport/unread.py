@@ -32,6 +32,11 @@ class Dropping(Event):
     last: bool
 
 
+@dataclass(frozen=True)
+class SentAway(Event):
+    """The client has been told that the connection ends, and why; nothing else is said."""
+
+
 @dataclass
 class _Body:
     size: int
