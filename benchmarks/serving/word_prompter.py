@@ -20,11 +20,13 @@ PROMPT_TOKENS = 16
 class WordPrompter:
     """Every prompt is as short as any other, as reading prompts is not what is measured.
 
-    Output goes through the detokenizer that every model has, over a table of ``SIZE`` words.
+    Output goes through the detokenizer that every model has, over a table of ``SIZE`` words. As
+    with every model, what is known of a token is shared by all sequences.
     """
 
     def __init__(self) -> None:
         self._table = vocabulary()
+        self._detokenizer = Detokenizer(self._table)
 
     longest_token = 2**20
     takes_chats = True
@@ -53,7 +55,7 @@ class WordPrompter:
 
     def detokenizer(self, *, skip_special: bool = True) -> Detokenizer:
         del skip_special  # there are none
-        return Detokenizer(self._table)
+        return self._detokenizer.fresh()
 
     def _prompt(self) -> array[int]:
         return array("I", range(PROMPT_TOKENS))
