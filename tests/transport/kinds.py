@@ -75,7 +75,7 @@ class Client:
         if self.h1 is not None:
             with suppress(ConnectionError):
                 self.read += await self.h1.rest()
-            return _parsed(self.read, self.version)
+            return parsed(self.read, self.version)
         h2 = self._http2
         with anyio.fail_after(GUARD_S):
             while not h2.ended(self.stream) and h2.reset(self.stream) is None and await h2.read():
@@ -93,7 +93,8 @@ class Client:
             self.writer.transport.abort()
 
 
-def _parsed(read: bytes, version: bytes) -> Answered:
+def parsed(read: bytes, version: bytes) -> Answered:
+    """An HTTP/1 answer without a length."""
     head, _, rest = read.partition(b"\r\n\r\n")
     status = int(head.split()[1]) if head else 0
     if version == b"1.0":

@@ -78,7 +78,8 @@ def watched_by_the_system(sock: socket.socket, limits: Limits) -> None:
     """Have the system probe a silent TCP connection and end one whose peer acknowledges nothing.
 
     It does that, too, to a peer whose window stays shut, and so not before a reader counts as
-    stalled. Options that a system lacks are left out.
+    stalled, which may take twice its time (see ``stalls``). Options that a system lacks are left
+    out.
     """
     if sock.family not in (socket.AF_INET, socket.AF_INET6):
         return
@@ -87,7 +88,7 @@ def watched_by_the_system(sock: socket.socket, limits: Limits) -> None:
         "TCP_KEEPALIVE": math.ceil(limits.peer_silence),  # the same, on macOS
         "TCP_KEEPINTVL": math.ceil(limits.peer_answer / PROBES),
         "TCP_KEEPCNT": PROBES,
-        "TCP_USER_TIMEOUT": math.ceil(limits.stall_timeout * 1000),
+        "TCP_USER_TIMEOUT": math.ceil(2 * limits.stall_timeout * 1000),
     }
     with suppress(OSError):
         sock.setsockopt(socket.SOL_SOCKET, socket.SO_KEEPALIVE, 1)

@@ -148,7 +148,9 @@ class AntiphonHTTPConnection(ASGIHTTPConnection):
                 await source.aclose()
 
     async def _send_response(self, send: ASGISendCallable, response: ResponseTypes) -> None:
-        sink: FrameSink | None = self.scope["extensions"].get(FRAMES)  # type: ignore[assignment]
+        # Not every host has extensions.
+        extensions: Mapping[str, Any] = self.scope.get("extensions") or {}
+        sink: FrameSink | None = extensions.get(FRAMES)
         source = response.source if isinstance(response, EventStreamResponse) else None
         if sink is None or not isinstance(source, FrameSource):
             await super()._send_response(send, response)
