@@ -103,6 +103,7 @@ class Connection(TCPServer):
 
     def __init__(self, *connection: Any) -> None:
         super().__init__(*connection)
+        self._closing: asyncio.Task[None] | None = None
         self._wire = Wire(self.writer, self.config.limits, self._stalled)
         limits = self.config.limits
         self._patience = limits.first_request_timeout
@@ -149,6 +150,7 @@ class Connection(TCPServer):
             log.exception("a connection failed")
         finally:
             self._peer.watch(False)
+            self._wire.close()
             await self._close()
 
     async def protocol_send(self, event: Event) -> None:
@@ -205,7 +207,7 @@ class Connection(TCPServer):
     async def _see_off(self) -> None:
         """Let the client read why it is sent away, which a socket that is reset would not."""
         await see_off(self.reader, self.writer, lambda: self._heard)
-        await hang_up(self.writer)
+        await self._close()
 
     def _stalled(self) -> None:
         self.config.counted.stalled_readers += 1
@@ -283,12 +285,14 @@ class Connection(TCPServer):
             await hear_out(protocol.read_out, self._served)
         await self.say_goodbye()
         await self.protocol.handle(Closed())
-        await hang_up(self.writer)
+        await self._close()
 
     async def _close(self) -> None:
-        """Close the socket once all is written, or drop it when the client does not read."""
-        try:
-            await hang_up(self.writer)
-        finally:
-            self._wire.close()
-            await self.idle_task.stop()
+        """Close the socket once all is written, or drop it when the client does not read.
+
+        Whoever asks for it may be cancelled by that, and it goes on.
+        """
+        if self._closing is None:
+            self._closing = asyncio.ensure_future(hang_up(self.writer))
+        await asyncio.shield(self._closing)
+        await self.idle_task.stop()

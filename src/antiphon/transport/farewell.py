@@ -78,19 +78,20 @@ async def hang_up(writer: asyncio.StreamWriter) -> None:
     if not writer.is_closing():
         writer.close()
     loop = asyncio.get_running_loop()
-    # All who wait share one future, and a handler that is cancelled here would cancel it.
-    closed = asyncio.ensure_future(asyncio.shield(writer.wait_closed()))
+    closed = asyncio.ensure_future(_closed(writer))
     left, moved = unsent(writer), loop.time()
-    try:
-        while not (await asyncio.wait({closed}, timeout=LOOK_S))[0]:
-            now, before, left = loop.time(), left, unsent(writer)
-            moved = now if left < before else moved
-            if now - moved >= (STUCK_S if left else AGREED_S):
-                writer.transport.abort()
-                return
-    finally:
-        closed.cancel()
-        await asyncio.gather(closed, return_exceptions=True)
+    while not (await asyncio.wait({closed}, timeout=LOOK_S))[0]:
+        now, before, left = loop.time(), left, unsent(writer)
+        moved = now if left < before else moved
+        if now - moved >= (STUCK_S if left else AGREED_S):
+            writer.transport.abort()
+            return
+
+
+async def _closed(writer: asyncio.StreamWriter) -> None:
+    """All who wait share one future, and one that was cancelled would cancel it: this never is."""
+    with suppress(OSError, RuntimeError):  # It is closed, one way or another.
+        await writer.wait_closed()
 
 
 def unsent(writer: asyncio.StreamWriter) -> int:
