@@ -13,6 +13,7 @@ from faults.long_streams import LongStreams, long_streams_of
 from faults.servers import Certificate, Host, Server, serving
 
 Serve: TypeAlias = Callable[..., Server]
+Figure: TypeAlias = Callable[..., None]
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:
@@ -46,6 +47,32 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
             )
     # The long streams are judged when all else is over.
     items.sort(key=lambda item: "long_streams" in getattr(item, "fixturenames", ()))
+
+
+def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter) -> None:
+    """What was measured beside the judgements, whatever those were."""
+    reports = [
+        report
+        for outcome in ("passed", "failed")
+        for report in terminalreporter.stats.get(outcome, [])
+        if getattr(report, "when", None) == "call" and report.user_properties
+    ]
+    if reports:
+        terminalreporter.section("figures")
+    for report in reports:
+        for name, value in report.user_properties:
+            terminalreporter.line(f"{report.nodeid.rpartition('::')[2]}: {name}: {value}")
+
+
+@pytest.fixture
+def figure(request: pytest.FixtureRequest) -> Figure:
+    """Show numbers under a name at the end of the run."""
+
+    def show(name: str, *values: float) -> None:
+        text = ", ".join(f"{value:.2f}" for value in values)
+        request.node.user_properties.append((name, text))
+
+    return show
 
 
 @pytest.fixture(scope="session")

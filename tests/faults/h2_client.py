@@ -46,6 +46,8 @@ class H2Client:
     takes: bool = True
     seen: list[events.Event] = attrs.field(factory=list)
     eof: bool = False
+    deaf: bool = False
+    """Whether the server takes nothing more; what it has sent can be read yet."""
 
     @classmethod
     @contextmanager
@@ -77,7 +79,7 @@ class H2Client:
         try:
             self.socket.sendall(data)
         except OSError:
-            self.eof = True
+            self.deaf = True
 
     def queue(
         self,
@@ -117,7 +119,7 @@ class H2Client:
 
     def upload(self, stream_id: int, body: bytes) -> None:
         """Send ``body`` as the server's windows allow, until a reset or the end of it."""
-        while body and not self.eof and self.reset(stream_id) is None:
+        while body and not self.deaf and self.reset(stream_id) is None:
             room = min(
                 self.h2.local_flow_control_window(stream_id), self.h2.max_outbound_frame_size
             )

@@ -53,7 +53,7 @@ def test_requests_that_are_taken_back_at_once(serve: Serve) -> None:
             for _ in range(20):
                 client.h2.reset_stream(client.queue("/s/silent"), CANCEL)
             client.flush()
-            if client.eof:
+            if client.deaf:
                 break
         assert is_sent_away(client, ENHANCE_YOUR_CALM)
         server.becomes(server.live, 1)
@@ -141,7 +141,7 @@ def test_a_head_of_endless_continuations(serve_ours: Serve) -> None:
             # Literal fields without indexing, none of them the last.
             field = b"\x00\x01x\x7f\x81\x7f" + b"a" * 16_000
             client.send(ContinuationFrame(1, field[:16_000]).serialize() * 10)
-            if client.eof:
+            if client.deaf:
                 break
         assert client.read_to_end()
         server.becomes(server.live, 1)

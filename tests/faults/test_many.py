@@ -7,6 +7,7 @@ from pathlib import Path
 
 import pytest
 
+from faults.conftest import Figure
 from faults.readers import Crowd, Reading, all_begun, all_over, crowd, said
 from faults.recordings import text, write_recordings
 from faults.servers import Certificate, Server, antiphon, chat
@@ -59,7 +60,7 @@ async def test_many_streams_at_once(
     server.becomes(lambda: server.metric("antiphon_requests_running"), 0.0)
 
 
-async def test_ten_thousand_requests_on_one_connection(tmp_path: Path) -> None:
+async def test_ten_thousand_requests_on_one_connection(tmp_path: Path, figure: Figure) -> None:
     """Each a stream of its own; the memory of the server is that of the first thousand."""
     write_recordings(tmp_path, {"short": 5})
     with antiphon(tmp_path) as server:
@@ -76,4 +77,5 @@ async def test_ten_thousand_requests_on_one_connection(tmp_path: Path) -> None:
             grown = server.rss() - early
             assert client.goaways == []
         assert server.logged() == []
+    figure("MiB that the server has grown after the first thousand", grown / MIB)
     assert grown < 2 * MIB, f"{grown / MIB:.1f} MiB"

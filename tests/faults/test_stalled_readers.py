@@ -11,7 +11,7 @@ import anyio
 import pytest
 from anyio import to_thread
 
-from faults.conftest import Serve
+from faults.conftest import Figure, Serve
 from faults.readers import Crowd, H1Reader, H2Readers, Reading, all_begun, all_over, crowd, said
 from faults.recordings import text, write_recordings
 from faults.servers import Server, antiphon, chat
@@ -21,12 +21,13 @@ CHAT = "/v1/chat/completions"
 READERS = 128
 THOUSAND = 1000
 STEP_S = 0.04
-WIDTH = 3000
-"""Characters of a word of the stalled reader: more in a minute than the kernel keeps for it."""
+WIDTHS = {"h2": 0, "h1": 3000}
+"""Characters of a word of the stalled reader: more in a minute than its window holds, and more than
+the kernel keeps for a socket that is not read."""
 MINUTE_S = 60.0
 COST = 4_000_000
 """Bytes that one stalled reader may cost."""
-NOTICED = 1.5
+NOTICED = 2.0
 """Ratio of two gaps from which on a reader would notice. Both are of the same minute on the same
 machine, and the gaps are those of the engine's steps, so that they are nearly the same."""
 
@@ -56,7 +57,8 @@ class Minute:
         self._begin = begin
         self._stalls = stalls
 
-    async def run(self, folder: Path, steps: int) -> None:
+    async def run(self, folder: Path, whole: str) -> None:
+        """``whole`` is what the reader gets that may stall."""
         with antiphon(folder, pace=f"{STEP_S * 1000:.0f}ms") as server:
             async with crowd(server) as clients:
                 await self._warm_up(clients)
@@ -72,7 +74,7 @@ class Minute:
                 assert last.ended != self._stalls
                 client.open_windows()
                 await all_over([last])
-                assert said(last) == text(steps, WIDTH)
+                assert said(last) == whole
             assert server.logged() == []
 
     async def _warm_up(self, clients: Crowd) -> None:
@@ -85,31 +87,38 @@ class Minute:
         return self.gaps[math.ceil(len(self.gaps) * percent / 100) - 1]
 
 
-@pytest.mark.parametrize("begin", [h2_readers, h1_readers])
+BEGIN: dict[str, Begin] = {"h2": h2_readers, "h1": h1_readers}
+
+
+@pytest.mark.parametrize("protocol", BEGIN)
 async def test_one_reader_stalls_for_a_minute(
     tmp_path: Path,
-    begin: Begin,
+    protocol: str,
     request: pytest.FixtureRequest,
-    record_property: Callable[[str, object], None],
+    figure: Figure,
 ) -> None:
     """Two servers have the same 128 streams at the same time; of one of them one reader stalls."""
     minute_s = min(MINUTE_S, request.config.getoption("--minutes") * 60)
     steps = round(minute_s / STEP_S)
     write_recordings(tmp_path, {"narrow": steps, "warm": 25})
-    write_recordings(tmp_path, {"wide": steps}, width=WIDTH)
+    write_recordings(tmp_path, {"wide": steps}, width=WIDTHS[protocol])
+    begin = BEGIN[protocol]
     with_it, without = Minute(begin, stalls=True), Minute(begin, stalls=False)
     async with anyio.create_task_group() as tasks:
         for one in (with_it, without):
-            tasks.start_soon(one.run, tmp_path, steps)
+            tasks.start_soon(one.run, tmp_path, text(steps, WIDTHS[protocol]))
     assert with_it.said == without.said == {text(steps)}
     assert not without.detached
     if minute_s == MINUTE_S:
         assert with_it.detached, "it has not stalled at all"
-    record_property("bytes of the server", (with_it.cost, without.cost))
+    figure("MB that the server has grown, with and without", with_it.cost / 1e6, without.cost / 1e6)
     assert with_it.cost - without.cost < COST
     for percent in (50, 99):
         gaps = with_it.gap(percent), without.gap(percent)
-        record_property(f"gap at {percent} %", gaps)
+        figure(
+            f"ms between events of the others at {percent} %, with and without",
+            *(gap * 1000 for gap in gaps),
+        )
         assert gaps[0] < NOTICED * gaps[1], f"{percent} %: {gaps}"
     assert statistics.median(with_it.gaps) < NOTICED * STEP_S
 
@@ -143,12 +152,13 @@ async def test_a_thousand_stalled_readers(
     serve_ours: Serve,
     protocol: str,
     way: str,
-    record_property: Callable[[str, object], None],
+    figure: Figure,
 ) -> None:
     """Of a flood: beside what a stream costs that has nothing to say, each has less than 80 KiB."""
     silent = await memory_of_a_thousand(serve_ours(), protocol, f"/{way}/silent")
     flooded = await memory_of_a_thousand(serve_ours(), protocol, f"/{way}/flood")
-    record_property("KiB of each", (silent / THOUSAND / KIB, flooded / THOUSAND / KIB))
+    each = silent / THOUSAND / KIB, flooded / THOUSAND / KIB
+    figure("KiB of each reader, of silence and of a flood", *each)
     assert (flooded - silent) / THOUSAND < 80 * KIB
     if (protocol, way) == ("h2", "sink"):
         # The streams of a connection share its limit.
