@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import anyio
+import anyio.lowlevel
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -61,7 +62,7 @@ async def test_a_full_buffer_holds_its_writer_until_the_low_water_mark() -> None
     assert passed == [30]
 
 
-def test_an_offer_above_the_high_water_mark_is_refused_until_the_low_one() -> None:
+async def test_an_offer_above_the_high_water_mark_is_refused_until_the_low_one() -> None:
     queue = buffer()
     ready: list[int] = []
     queue.on_ready(lambda: ready.append(queue.size))
@@ -69,37 +70,55 @@ def test_an_offer_above_the_high_water_mark_is_refused_until_the_low_one() -> No
     assert not queue.offer(bytes(41))
     assert (queue.detached, queue.size) == (True, 60)  # nothing of it is queued
     queue.take(29)
+    await anyio.lowlevel.checkpoint()
     assert ready == []
     queue.take(1)
+    assert ready == []  # what was taken is written first
+    await anyio.lowlevel.checkpoint()
     assert ready == [30]
     queue.take(30)
+    await anyio.lowlevel.checkpoint()
     assert ready == [30]  # it is told once
     assert queue._load.counted.detached == 1
 
 
-def test_a_frame_longer_than_the_mark_goes_into_an_empty_queue() -> None:
+async def test_a_frame_longer_than_the_mark_goes_into_an_empty_queue() -> None:
     queue = buffer()
     assert queue.offer(bytes(101))
     assert not queue.offer(b"x")
     assert b"".join(queue.take(200)) == bytes(101)
 
 
-def test_a_full_connection_refuses_all_its_streams_until_half_of_it_is_free() -> None:
+async def test_on_a_full_connection_a_stream_queues_what_it_can_send_at_once() -> None:
+    """Others that are not read fill it; one that is read goes on beside them."""
     load = Load(LIMITS, Counted())
     others = [buffer(load) for _ in range(3)]
     for other in others:
         assert other.offer(bytes(90))
-    late = buffer(load)
+    live = buffer(load)
     told: list[None] = []
-    late.on_ready(lambda: told.append(None))
-    assert not late.offer(b"x")
-    others[0].take(90)
-    load.tell()
-    assert told == []
-    others[1].close()  # what is dropped is no load either
-    load.tell()
-    assert told == [None]
-    assert late.offer(b"x")
+    live.on_ready(lambda: told.append(None))
+    for _ in range(10):
+        assert live.offer(b"x")
+        assert not live.offer(b"y")  # it holds something already
+        live.take(1)
+        await anyio.lowlevel.checkpoint()
+    assert len(told) == 10
+    assert not others[0].offer(b"x")
+    others[1].close()  # what is dropped is no load
+    assert live.offer(b"x")
+    assert live.offer(b"y")
+
+
+async def test_on_a_full_connection_a_writer_waits() -> None:
+    load = Load(LIMITS, Counted())
+    for _ in range(3):
+        assert buffer(load).offer(bytes(90))
+    queue = buffer(load)
+    async with anyio.create_task_group() as tasks:
+        tasks.start_soon(queue.push, b"x")
+        await anyio.wait_all_tasks_blocked()
+        queue.take(1)
 
 
 async def test_closing_frees_everyone_and_takes_nothing_more() -> None:

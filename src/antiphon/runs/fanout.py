@@ -10,7 +10,6 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Callable
-from itertools import count
 
 import anyio
 
@@ -26,6 +25,7 @@ from antiphon.errors import (
 from antiphon.runs.admission import Admission
 from antiphon.runs.choice import Choice
 from antiphon.runs.deadlines import SECOND_NS, Deadlines
+from antiphon.runs.keys import Keys
 from antiphon.runs.plan import RunPlan
 from antiphon.runs.refusals import engine_unavailable, refusal
 from antiphon.runs.run import Run
@@ -33,8 +33,6 @@ from antiphon.runs.siblings import choice_for, engine_requests
 from antiphon.runs.stopping import has_stopped
 
 log = logging.getLogger(__name__)
-
-KEYS = 2**32
 
 
 BROKEN = frozenset({Finish.ABORT, Finish.ERROR})
@@ -57,7 +55,7 @@ class Fanout:
         wall_s: Callable[[], float],
         monotonic_ns: Callable[[], int],
         timeout_s: float = 0.0,
-        observe: Callable[[Run], None] | None = None,
+        observe: Callable[[Run], None] = lambda _: None,
         admission: Admission | None = None,
         flush: Callable[[], None] = lambda: None,
     ) -> None:
@@ -73,8 +71,8 @@ class Fanout:
         self._flush = flush
         self._deadlines: Deadlines[Run] = Deadlines(int(timeout_s * SECOND_NS))
         self._gauges = Gauges()
-        self._keys = count(1)
         self._open: dict[int, tuple[Run, Choice]] = {}
+        self._keys = Keys(self._open)
         self._tails: dict[str, Run] = {}
         self._engine_gone = False
         self._closed = False
@@ -124,7 +122,7 @@ class Fanout:
         plan.check_capabilities()
         now_ns = self._monotonic_ns()
         self.admission.began(len(self._open), now_ns)
-        requests = list(engine_requests(plan, self._next_key, now_ns))
+        requests = list(engine_requests(plan, self._keys, now_ns))
         choices = [choice_for(plan, request) for request in requests]
         run = Run(plan, choices, int(self._wall_s()), now_ns)
         self._tails[plan.tail] = run
@@ -274,8 +272,10 @@ class Fanout:
         if run.ended and run.ended_ns is None:
             run.ended_ns = self._monotonic_ns()
             self._forget(run)
-            if self._observe is not None:
+            try:
                 self._observe(run)
+            except Exception:
+                log.exception("the end of run %s is counted by nobody", run.plan.tail)
 
     def _release(self, run: Run) -> bool:
         """Forget the run's open keys and abort them; False when there were none."""
@@ -292,8 +292,3 @@ class Fanout:
         self._deadlines.forget(run)
         if self._tails.get(run.plan.tail) is run:
             del self._tails[run.plan.tail]
-
-    def _next_key(self) -> int:
-        while (key := next(self._keys) % KEYS) in self._open:
-            pass
-        return key

@@ -57,6 +57,8 @@ class Subscription:
             if self._level.offer(frames[0] if len(frames) == 1 else b"".join(frames)):
                 return
             self._level = None
+        elif self._leave is None:
+            return  # It has gone.
         self._waiting += frames
         self._size += sum(map(len, frames))
         if self._size > self._most:
@@ -99,6 +101,8 @@ class Subscription:
         if self._ping is not None:
             self._ping.cancel()
         self._level = None
+        self._waiting.clear()
+        self._size = 0
         leave, self._leave = self._leave, None
         if leave is not None:
             leave()
@@ -124,7 +128,7 @@ class Subscription:
         if sink is None or self._leave is None:
             return
         while self._waiting:
-            batch = self._pop(BATCH)
+            batch = self._pop(min(BATCH, sink.room))
             if not sink.offer(batch):
                 self._waiting.appendleft(batch)
                 self._size += len(batch)

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import logging
 from collections.abc import Callable
+from functools import partial
 from typing import Any
 
 from hypercorn.typing import (
@@ -16,6 +18,8 @@ from hypercorn.typing import (
 from antiphon.transport.send_buffer import SendBuffer
 from antiphon.transport.sink import FRAMES, Headers
 
+log = logging.getLogger("antiphon.transport")
+
 
 class BufferSink:
     """A ``FrameSink`` over ``buffer``.
@@ -23,8 +27,7 @@ class BufferSink:
     ``touch`` is called when the buffer has something to write, ``reset`` to break off.
     """
 
-    __slots__ = ("_buffer", "_reset", "_send", "_touch", "on_closed", "on_ready",
-                 "protocol")  # fmt: skip
+    __slots__ = ("_buffer", "_reset", "_send", "_touch", "protocol")
 
     def __init__(
         self,
@@ -38,12 +41,14 @@ class BufferSink:
         self._touch = touch
         self._reset = reset
         self._send: ASGISendCallable | None = None
-        self.on_ready = buffer.on_ready
-        self.on_closed = buffer.on_closed
 
     @property
     def queued(self) -> int:
         return self._buffer.size
+
+    @property
+    def room(self) -> int:
+        return self._buffer.room
 
     @property
     def detached(self) -> bool:
@@ -75,6 +80,22 @@ class BufferSink:
     def reset(self) -> None:
         """Break off."""
         self._reset()
+
+    def on_ready(self, callback: Callable[[], None]) -> None:
+        """``callback`` is called when a detached sink has room again."""
+        self._buffer.on_ready(partial(self._tell, callback))
+
+    def on_closed(self, callback: Callable[[], None]) -> None:
+        """``callback`` is called once, when the stream ends before its body has."""
+        self._buffer.on_closed(partial(self._tell, callback))
+
+    def _tell(self, callback: Callable[[], None]) -> None:
+        """A callback that fails costs its own stream alone."""
+        try:
+            callback()
+        except Exception:
+            log.exception("a reader of an event stream failed")
+            self._reset()
 
     async def finished(self) -> None:
         """Wait until the end has been written, or can no longer be."""

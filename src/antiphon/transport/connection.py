@@ -11,8 +11,6 @@ from typing import Any
 from h2.errors import ErrorCodes
 from hypercorn.asyncio.tcp_server import TCPServer
 from hypercorn.events import Closed, Event, RawData, Updated
-from hypercorn.protocol import ProtocolWrapper
-from hypercorn.protocol.h11 import H2CProtocolRequiredError, H2ProtocolAssumedError
 from hypercorn.typing import ConnectionState
 from hypercorn.utils import parse_socket_addr
 
@@ -20,10 +18,10 @@ from antiphon.transport.farewell import hang_up, hear_out, see_off
 from antiphon.transport.http1 import AntiphonH1
 from antiphon.transport.http2 import AntiphonH2
 from antiphon.transport.inbox import Calls
+from antiphon.transport.negotiation import Negotiation
 from antiphon.transport.peers import PeerWatch, watched_by_the_system
 from antiphon.transport.settings import HostConfig
 from antiphon.transport.unread import DROPPING_S, QUIET_S, Dropping, SentAway
-from antiphon.transport.versions import http1_of
 from antiphon.transport.wire import Wire
 
 PIECE = 16 * 1024
@@ -41,46 +39,6 @@ LAST_TURNS = 10
 needs three or four and can be read by a client that still listens; all others have left."""
 
 log = logging.getLogger("antiphon.transport")
-
-
-class Negotiation(ProtocolWrapper):
-    """Chooses the protocol: by ALPN, by HTTP/2's preface, or by ``Upgrade: h2c``."""
-
-    config: HostConfig
-    protocol: AntiphonH1 | AntiphonH2
-
-    def __init__(self, *connection: Any, alpn_protocol: str | None, wire: Wire) -> None:
-        super().__init__(*connection)
-        self._wire = wire
-        self._connection = (
-            self.app,
-            self.config,
-            self.context,
-            self.task_group,
-            self.state,
-            self.ssl,
-            self.client,
-            self.server,
-            self.send,
-        )
-        protocol = AntiphonH2 if alpn_protocol == "h2" else http1_of(self.config)
-        self.protocol = protocol(*self._connection, wire=wire)
-
-    async def handle(self, event: Event) -> None:
-        """Hand ``event`` to the protocol, and change that when the client asks for it."""
-        try:
-            await self.protocol.handle(event)
-        except H2ProtocolAssumedError as assumed:
-            self.protocol = AntiphonH2(*self._connection, wire=self._wire)
-            await self.protocol.initiate()
-            await self.send(Updated(idle=True))
-            await self.protocol.handle(RawData(data=assumed.data))
-        except H2CProtocolRequiredError as required:
-            self.protocol = AntiphonH2(*self._connection, wire=self._wire)
-            await self.send(Updated(idle=False))
-            await self.protocol.initiate(required.headers, required.settings)
-            if required.data:
-                await self.protocol.handle(RawData(data=required.data))
 
 
 class Connection(TCPServer):
@@ -143,6 +101,7 @@ class Connection(TCPServer):
                     self.protocol.protocol.abandon()
                 # The group would wait for it, and keep the socket of a client that has gone.
                 self._ended = True
+                self._peer.watch(False)
                 await self.idle_task.stop()
         except OSError:
             pass  # The client has gone.
@@ -235,7 +194,7 @@ class Connection(TCPServer):
         if now < self._drop_until:
             quiet = QUIET_S if tells or not last else UNTOLD_S
             seconds = min(quiet, self._drop_until - now)
-            await self.idle_task.restart(self._task_group, partial(self._end_after, seconds))
+            await self.idle_task.restart(self._task_group, partial(self._body_timeout, seconds))
 
     async def _read_data(self) -> None:
         try:
@@ -261,17 +220,23 @@ class Connection(TCPServer):
             await asyncio.sleep(0)
 
     async def _idle_timeout(self) -> None:
-        await self._end_after(self._patience, "idle_ends")
+        if await self._end_after(self._patience):
+            self.config.counted.idle_ends += 1
+        await asyncio.shield(self._initiate_server_close())
 
-    async def _end_after(self, seconds: float, number: str = "unread_bodies") -> None:
-        """Close the connection by then, which ``number`` counts, or at the server's end if that
-        comes first."""
+    async def _body_timeout(self, seconds: float) -> None:
+        if await self._end_after(seconds):
+            self.config.counted.unread_bodies += 1
+        await asyncio.shield(self._initiate_server_close())
+
+    async def _end_after(self, seconds: float) -> bool:
+        """Wait so long, or for the server's end: whether it was the former."""
         try:
             await asyncio.wait_for(self.context.terminated.wait(), seconds)
-            await self._hush()
         except TimeoutError:
-            setattr(counted := self.config.counted, number, getattr(counted, number) + 1)
-        await asyncio.shield(self._initiate_server_close())
+            return True
+        await self._hush()
+        return False
 
     async def _hush(self) -> None:
         """Wait while pieces of a body that nobody reads come: to close now would be a reset."""
@@ -285,14 +250,15 @@ class Connection(TCPServer):
             await hear_out(protocol.read_out, self._served)
         await self.say_goodbye()
         await self.protocol.handle(Closed())
-        await self._close()
+        await self._hang_up()
 
     async def _close(self) -> None:
-        """Close the socket once all is written, or drop it when the client does not read.
+        """The connection is over."""
+        await self._hang_up()
+        await self.idle_task.stop()
 
-        Whoever asks for it may be cancelled by that, and it goes on.
-        """
+    async def _hang_up(self) -> None:
+        """Close the socket, once. Who asks for it may be cancelled by that, and it goes on."""
         if self._closing is None:
             self._closing = asyncio.ensure_future(hang_up(self.writer))
         await asyncio.shield(self._closing)
-        await self.idle_task.stop()

@@ -46,22 +46,24 @@ async def see_off(
 ) -> None:
     """Wait until a client that has been told of the end is done with the connection.
 
-    ``touched`` is when it was last heard, or heard something, by the loop's clock. What it sends
-    has to be read by someone meanwhile. Where the system does not tell what is unsent, silence
-    alone counts.
+    ``touched`` is when it was last heard, or heard something, by the loop's clock: one that has
+    been silent for long already is not waited for. What it sends has to be read meanwhile. Where
+    the system does not tell what is unsent, silence alone counts.
     """
     loop = asyncio.get_running_loop()
     with suppress(OSError, RuntimeError):
         if writer.can_write_eof():
             writer.write_eof()
-    began, left, took = loop.time(), unsent(writer), touched()
+    began, left = loop.time(), unsent(writer)
+    moved, emptied = began, touched()
     while not (reader.at_eof() or writer.transport.is_closing()):
         now, before, left = loop.time(), left, unsent(writer)
-        took = now if left < before else took
-        if left and now - took >= STUCK_S:
+        if left < before:
+            moved = emptied = now
+        if left and now - moved >= STUCK_S:
             return
         if not left and (
-            now - max(took, touched()) >= HUSH_S or now - max(took, began) >= CHATTER_S
+            now - max(emptied, touched()) >= HUSH_S or now - max(moved, began) >= CHATTER_S
         ):
             return
         await asyncio.sleep(LOOK_S)

@@ -135,7 +135,7 @@ class Host:
     async def _cut(self) -> None:
         """Reset what is open, and end every connection and all of its handlers."""
         await self._context.terminated.set()
-        byes = [asyncio.ensure_future(_say_last(each)) for each in self._live.values()]
+        byes = [asyncio.ensure_future(_logged(_say_last(each))) for each in self._live.values()]
         await self._gone(BYE_S)
         for connection in self._live.values():
             connection.abort()
@@ -171,4 +171,4 @@ async def _logged(work: Awaitable[object]) -> None:
     try:
         await work
     except Exception:
-        log.exception("the application failed while it drained")
+        log.exception("a failure at the end of the server")

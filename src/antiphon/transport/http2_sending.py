@@ -113,7 +113,6 @@ class Outgoing:
         self._wire.write(b"".join(out))
         for buffer in done:
             buffer.close()
-        self._load.tell()
         if self._ready:
             self.mark()
 

@@ -22,25 +22,13 @@ Chunk: TypeAlias = bytes | memoryview
 class Load:
     """What is queued on one connection, for all its streams."""
 
-    __slots__ = ("_waiting", "counted", "high", "queued")
+    __slots__ = ("counted", "high", "queued")
 
     def __init__(self, limits: Limits, counted: Counted) -> None:
         self.counted = counted
         self.queued = 0
         """Bytes in the buffers of its streams."""
         self.high = limits.connection_high
-        self._waiting: dict[SendBuffer, None] = {}
-
-    def wait(self, buffer: SendBuffer) -> None:
-        """``buffer`` was refused because of the others."""
-        self._waiting[buffer] = None
-
-    def tell(self) -> None:
-        """Let those go on that were refused, if there is room."""
-        if self._waiting and self.queued <= self.high // 2:
-            waiting, self._waiting = self._waiting, {}
-            for buffer in waiting:
-                buffer.go_on()
 
 
 class SendBuffer:
@@ -77,16 +65,24 @@ class SendBuffer:
         """Whether nothing is left but to end the stream."""
         return self._ended and not self.size
 
+    @property
+    def room(self) -> int:
+        """Bytes up to the nearer of both marks."""
+        load = self._load
+        return max(0, min(self._high - self.size, load.high - load.queued))
+
     def offer(self, data: bytes) -> bool:
         """Queue ``data``; False, and nothing is queued, above the high-water mark of the stream or
-        of its connection. An empty queue takes anything: a frame may be longer than the mark. After
-        the end, what is offered is dropped."""
+        of its connection.
+
+        An empty queue takes anything: a frame may be longer than the mark, and a stream that is
+        read goes on beside others that fill the connection. After the end, what is offered is
+        dropped.
+        """
         if self._ended or not data:
             return True
         size, load = self.size + len(data), self._load
-        if load.queued > load.high:
-            load.wait(self)
-        elif size <= self._high or not self.size:
+        if not self.size or (size <= self._high and load.queued <= load.high):
             self._chunks.append(data)
             self.size = size
             load.queued += len(data)
@@ -96,7 +92,7 @@ class SendBuffer:
         return False
 
     async def push(self, data: bytes) -> None:
-        """Queue ``data``; above the high-water mark, wait until the queue is down to the low.
+        """Queue ``data``; above either mark, wait until the queue is down to the low one.
 
         On a closed stream ``data`` is dropped, and the caller gives way: a handler that never
         waits for anything else could not be cancelled.
@@ -107,7 +103,7 @@ class SendBuffer:
         self._chunks.append(data)
         self.size += len(data)
         self._load.queued += len(data)
-        if self.size >= self._high:
+        if self.size >= self._high or self._load.queued > self._load.high:
             if self._room is None:
                 self._room = asyncio.get_running_loop().create_future()
             await asyncio.shield(self._room)
@@ -138,10 +134,11 @@ class SendBuffer:
                 _resolve(self._room)
                 self._room = None
             if self.detached:
-                self.go_on()
+                # What is taken now is written first.
+                asyncio.get_running_loop().call_soon(self._go_on)
         return taken
 
-    def go_on(self) -> None:
+    def _go_on(self) -> None:
         """There is room again."""
         if self.detached and not self.closed:
             self.detached = False

@@ -38,6 +38,11 @@ class FrameSink(Protocol):
         ...
 
     @property
+    def room(self) -> int:
+        """Bytes that can be offered now without going above a mark; 0 where it is above one."""
+        ...
+
+    @property
     def detached(self) -> bool:
         """Whether the last offer was refused and the sink has not been ready since."""
         ...
