@@ -46,7 +46,15 @@ class Server(Protocol):
 
 
 class Peer(Protocol):
-    """How a front end is started. A module with these two functions is one."""
+    """How a front end is started."""
+
+    @property
+    def merges(self) -> bool:
+        """Whether it may put several tokens into one event where it falls behind.
+
+        Of one that does not, every event must come, or the run counts for nothing.
+        """
+        ...
 
     def available(self) -> str | None:
         """None, or one line that says what is missing to start it here."""

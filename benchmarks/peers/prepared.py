@@ -26,6 +26,7 @@ class Prepared:
     protocols: tuple[Proto, ...]
     needs: Sequence[str]
     times: Path | None = None
+    merges = False
 
     def available(self) -> str | None:
         missing = [name for name in self.needs if find_spec(name) is None]

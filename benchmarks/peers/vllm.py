@@ -87,6 +87,7 @@ class Vllm:
     front: Literal["python", "rust"]
     core: Literal["within", "zmq"]
     times: Path | None = None
+    merges = True
 
     def available(self) -> str | None:
         try:

@@ -66,14 +66,19 @@ class Pair:
 
     @property
     def us_per_event(self) -> float:
-        """CPU microseconds of one more event."""
-        return (self.long.cpu_ns - self.short.cpu_ns) / (self.long.wanted - self.short.wanted) / 1e3
+        """CPU microseconds of one more event that came."""
+        more = self._events(self.long) - self._events(self.short)
+        return (self.long.cpu_ns - self.short.cpu_ns) / more / 1e3
 
     @property
     def setup_us(self) -> float:
         """CPU microseconds of a stream that are no events: connection, request, end."""
-        rest = self.short.cpu_ns / 1e3 - self.us_per_event * self.short.wanted
+        rest = self.short.cpu_ns / 1e3 - self.us_per_event * self._events(self.short)
         return rest / self.case.streams
+
+    def _events(self, run: Run) -> int:
+        # One that is void may have none that came, and its figure is only looked at.
+        return run.seen.events if self.reason is None else run.wanted
 
 
 def why_void(runs: Iterable[Run], *, merges: bool, foreign_limit: float) -> str | None:

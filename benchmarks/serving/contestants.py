@@ -20,8 +20,6 @@ class Contestant:
 
     name: str
     peer: Peer
-    merges: bool
-    """Whether it may put several tokens into one event."""
 
 
 def ours(
@@ -29,11 +27,7 @@ def ours(
 ) -> list[Contestant]:
     """Our server on each of the loops."""
     return [
-        Contestant(
-            f"antiphon, {loop}",
-            Ours(loop, times, api_key=api_key, options=options),
-            merges=False,
-        )
+        Contestant(f"antiphon, {loop}", Ours(loop, times, api_key=api_key, options=options))
         for loop in loops
     ]
 
@@ -55,4 +49,4 @@ def peer(name: str, times: Path) -> Contestant:
     kind = type(found)
     if attrs.has(kind) and "times" in attrs.fields_dict(kind):
         found = attrs.evolve(found, times=times)  # type: ignore[misc]  # it has the field
-    return Contestant(name, found, merges=True)
+    return Contestant(name, found)

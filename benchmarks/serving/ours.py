@@ -36,6 +36,8 @@ def body(api: Api, tokens: int, model: str) -> bytes:
 class Ours:
     """``antiphon serve`` on a loop; ``times`` is where its engine writes when a step left."""
 
+    merges = False
+
     def __init__(
         self, loop: str, times: Path, *, api_key: str | None = None, options: Sequence[str] = ()
     ) -> None:

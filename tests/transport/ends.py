@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from functools import partial
 from typing import Any
 
 from h2.config import H2Configuration
@@ -71,6 +72,8 @@ class Ends:
         self.arrived = 0
         self.offered: dict[int, bytes] = {}
         self.ended: set[int] = set()
+        self.stalled: list[int] = []
+        """Streams whose client takes nothing."""
         self.over: set[int] = set()
         """Streams that one side has reset."""
         self.client.initiate_connection()
@@ -90,7 +93,7 @@ class Ends:
         self.client.send_headers(stream_id, pseudo, end_stream=True)
         self.heard()
         self.server.send_headers(stream_id, [(":status", "200")])
-        self.outgoing.open(stream_id, lambda: None)
+        self.outgoing.open(stream_id, partial(self.stalled.append, stream_id))
         self.outgoing.mark()
         self.offered[stream_id] = b""
         return stream_id
@@ -159,6 +162,11 @@ class Ends:
 
     def flush(self) -> None:
         self.flushes.run()
+
+    def flush_all(self) -> None:
+        """Write as long as there is something that can be written."""
+        while self.flushes.marked:
+            self.flush()
 
     def deliver(self) -> list[Event]:
         """What is on its way arrives. The client raises for whatever breaks a rule: a window, or

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import struct
 from contextlib import suppress
+from itertools import permutations
 
 import pytest
 from h2.errors import ErrorCodes
@@ -81,6 +82,62 @@ async def test_streams_that_the_server_is_made_to_reset(caplog: pytest.LogCaptur
         await client.read_to_end()
         assert client.goaways == [CALM]
         assert it.numbers() == {"resets_too_many": 1}
+
+
+def request(stream: int, method: str = "GET", path: str = "/silent", *, end: bool = True) -> bytes:
+    """A request whose header block leaves no trace in the table of the compression."""
+    pairs = [(":method", method), (":path", path), (":scheme", "http"), (":authority", "x")]
+    block = Encoder().encode([(name, value, True) for name, value in pairs])
+    return frame(HEADERS, block, stream=stream, flags=END_HEADERS | (END_STREAM if end else 0))
+
+
+FATES = ("is refused", "is malformed", "breaks its length", "is unread")
+
+
+@pytest.mark.parametrize("fates", [*permutations(FATES, 2), *permutations(FATES, 3)])
+@pytest.mark.parametrize("by_client", [True, False])
+async def test_whatever_becomes_of_streams_in_one_write_is_not_the_fault_of_others(
+    caplog: pytest.LogCaptureFixture, fates: tuple[str, ...], by_client: bool
+) -> None:
+    """The client resets them as well, and h2 has forgotten them before we look at the first."""
+    limits = Limits(h2_max_concurrent_streams=1 if "is refused" in fates else 100)
+    async with scene(caplog, limits) as it, H2Client.open(it.listener) as client:
+        neighbour = await client.request("/silent")
+        await client.read_until(lambda: bool(client.of(DataReceived, neighbour)))
+        writes, stream = b"", neighbour
+        for fate in fates:
+            stream += 2
+            match fate:
+                case "is refused":
+                    writes += request(stream)
+                case "is malformed":
+                    writes += request(stream, path="/é")
+                case "breaks its length":
+                    writes += request(stream, "POST", "/echo", end=False)
+                    writes += frame(DATA, b"x", stream=stream)
+                case _:
+                    writes += request(stream, "POST", "/early", end=False)
+            writes += frame(RST, bytes(4), stream=stream) if by_client else b""
+        client.writer.write(writes + request(stream + 2, path="/é") + frame(PING, bytes(8)))
+        await client.read_until(lambda: bool(client.of(PingAckReceived)))
+        assert client.reset(neighbour) is None
+        assert not client.goaways
+        assert "protocol_errors" not in it.numbers()
+
+
+async def test_giving_up_a_body_whose_stream_is_gone(caplog: pytest.LogCaptureFixture) -> None:
+    """The oldest is given up for the next request, and the client has just reset it."""
+    limits = Limits(h2_max_concurrent_streams=2)
+    async with scene(caplog, limits) as it, H2Client.open(it.listener) as client:
+        neighbour = await client.request("/silent")
+        upload = await client.request("/early", "POST", end=False)
+        await client.until_ended(upload)
+        late = frame(RST, bytes(4), stream=upload)
+        client.writer.write(request(upload + 2, path="/hi") + late + request(upload + 4, path="/é"))
+        client.writer.write(frame(PING, bytes(8)))
+        await client.read_until(lambda: bool(client.of(PingAckReceived)))
+        assert client.reset(neighbour) is None
+        assert not client.goaways
 
 
 @pytest.mark.parametrize(

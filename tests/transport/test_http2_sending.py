@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import tracemalloc
 from collections.abc import Callable
 from typing import Any, TypeAlias
@@ -16,8 +17,9 @@ from hypothesis import strategies as st
 from antiphon.transport.http2_sending import MAX_FRAME, PASS
 from antiphon.transport.limits import Limits
 from antiphon.transport.settings import HostConfig
-from transport.ends import GREAT, KIB, WIDE, ByHand, Ends, data_frames, frames_of, opened
+from transport.ends import GREAT, KIB, LIMITS, WIDE, ByHand, Ends, data_frames, frames_of, opened
 from transport.hosting import H2Client, new_request_id, serving_on
+from transport.pipe import timeless
 from transport.streaming import Streaming
 
 STREAMS = 4
@@ -346,6 +348,30 @@ async def test_trailers_come_after_the_last_data() -> None:
     ends.settle()
     assert ends.body(1) == b"0123456789"
     assert len(ends.of(TrailersReceived, 1)) == len(ends.of(StreamEnded, 1)) == 1
+
+
+def test_who_has_taken_all_has_not_stalled() -> None:
+    """However long nothing more comes; and who waits again is given as long as anybody."""
+
+    async def run() -> None:
+        ends = Ends(True, window=10)
+        ends.open()
+        for _ in range(3):
+            ends.offer(1, b"0123456789abcdefghij")
+            ends.flush_all()
+            ends.deliver()
+            await asyncio.sleep(LIMITS.stall_timeout - 1)
+            ends.more(1, 20)
+            ends.flush_all()
+            ends.deliver()
+            await asyncio.sleep(10 * LIMITS.stall_timeout)
+        assert ends.stalled == []
+        ends.offer(1, bytes(20))
+        ends.flush_all()
+        await asyncio.sleep(10 * LIMITS.stall_timeout)
+        assert ends.stalled == [1]
+
+    timeless(run())
 
 
 async def test_nothing_follows_a_reset_of_the_client() -> None:

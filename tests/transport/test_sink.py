@@ -41,6 +41,7 @@ async def test_every_frame_in_order_then_the_end(kind: Kind, tmp_path: Path) -> 
         async def answer(_: str, sink: FrameSink) -> None:
             seen.append(sink.protocol)
             await sink.start(201, [*EVENT_STREAM, (b"x-own", b"yes")])
+            sink.on_closed(lambda: seen.append("closed"))  # which it is not: it ends
             for number, event in enumerate(EVENTS):
                 assert sink.offer(event)
                 if number % 100 == 0:

@@ -147,10 +147,10 @@ class Reading(H2Protocol):
         limit = self.config.h2_max_concurrent_streams
         if self.context.terminated.is_set() or len(self.streams) >= limit:
             self._floods.refused()
-            self.connection.reset_stream(event.stream_id, ErrorCodes.REFUSED_STREAM)
+            self._reset(event.stream_id, ErrorCodes.REFUSED_STREAM)
         elif (error := malformed(event)) is not None:
             self._floods.reset()
-            self.connection.reset_stream(event.stream_id, error)
+            self._reset(event.stream_id, error)
         else:
             if self._unread and len(self.streams) + len(self._unread) >= limit:
                 self._unread.lose_oldest()
@@ -174,6 +174,12 @@ class Reading(H2Protocol):
         with suppress(h2.exceptions.ProtocolError):  # The connection may be over.
             self.connection.acknowledge_received_data(size, stream_id)
 
+    def _reset(self, stream_id: int, error_code: ErrorCodes) -> None:
+        """End a stream, unless the client has done so: a later frame of the same read may say it,
+        and h2 has seen them all by now. A stream that is gone is nobody's fault."""
+        with suppress(h2.exceptions.ProtocolError):  # Or the connection is over.
+            self.connection.reset_stream(stream_id, error_code)
+
     def _header_late(self) -> None:
         self.config.counted.slow_headers += 1
         self.task_group.spawn(self._end, ErrorCodes.ENHANCE_YOUR_CALM)
@@ -196,5 +202,5 @@ class Reading(H2Protocol):
     def _give_up(self, stream_id: int) -> None:
         """Take no more of a body that nobody reads (section 8.1)."""
         self.config.counted.unread_bodies += 1
-        self.connection.reset_stream(stream_id, ErrorCodes.NO_ERROR)
+        self._reset(stream_id, ErrorCodes.NO_ERROR)
         self._settle()
