@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ipaddress
+import socket
 
 import httpx
 import pytest
@@ -11,8 +12,9 @@ from hypothesis import strategies as st
 from quart import Quart, request
 
 from antiphon.errors import StartupError
+from antiphon.transport.access_log import AccessLog, Entry
 from antiphon.transport.forwarded import Forwarded, Proxies
-from antiphon.transport.listener import bind
+from antiphon.transport.listener import Listener, bind
 from transport.hosting import quart_app, serving_on
 
 PROXY = ipaddress.ip_address("10.0.0.1")
@@ -34,6 +36,8 @@ PROXY = ipaddress.ip_address("10.0.0.1")
         ([b"192.0.2.7, unknown, 10.0.0.9"], "10.0.0.9"),
         ([b""], "10.0.0.1"),
         ([b"\xff\n"], "10.0.0.1"),
+        ([b"192.0.2.7, ::ffff:10.0.0.9"], "192.0.2.7"),
+        ([b"::ffff:192.0.2.7"], "192.0.2.7"),
     ],
 )
 def test_the_client_behind_proxies(forwarded: list[bytes], client: str) -> None:
@@ -82,3 +86,28 @@ async def test_the_application_is_told(allowed: str, seen: str) -> None:
     behind = Forwarded(app, Proxies([allowed]))
     async with serving_on(behind, [listener]), httpx.AsyncClient(headers=told) as client:
         assert (await client.get(f"{listener.url}/who")).text == seen
+
+
+@pytest.mark.parametrize(
+    ("allowed", "seen"),
+    [
+        ("127.0.0.0/8", "192.0.2.7"),
+        ("::ffff:127.0.0.0/104", "192.0.2.7"),
+        ("10.0.0.0/8", "127.0.0.1"),
+        ("::ffff:10.0.0.0/104", "127.0.0.1"),
+    ],
+)
+async def test_one_socket_for_both_kinds_of_address(allowed: str, seen: str) -> None:
+    """There a client of the one kind comes as ``::ffff:127.0.0.1``, of the other."""
+    try:
+        both = socket.create_server(("::", 0), family=socket.AF_INET6, dualstack_ipv6=True)
+    except (OSError, ValueError):
+        pytest.skip("there is no IPv6 here")
+    both.setblocking(False)
+    entries: list[Entry] = []
+    listener = Listener(both, "127.0.0.1")
+    behind = Forwarded(AccessLog(quart_app(), entries.append), Proxies([allowed]))
+    told = {"X-Forwarded-For": "192.0.2.7"}
+    async with serving_on(behind, [listener]), httpx.AsyncClient(headers=told) as client:
+        await client.get(f"{listener.url}/x")
+    assert [entry.client for entry in entries] == [seen]

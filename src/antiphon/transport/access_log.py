@@ -18,6 +18,7 @@ from hypercorn.typing import (
 )
 
 from antiphon.transport.accepting import PEER
+from antiphon.transport.forwarded import ip_of
 from antiphon.transport.settings import REQUEST_ID
 from antiphon.transport.sink import FRAMES, FrameSink, Headers
 from antiphon.transport.unix_socket import Peer
@@ -95,7 +96,7 @@ class AccessLog:
 
 def _entry_of(scope: HTTPScope | WebsocketScope) -> Entry:
     return Entry(
-        client=scope["client"][0] if scope["client"] else None,
+        client=str(ip_of(scope["client"][0])) if scope["client"] else None,
         peer=PEER.get(),
         method=scope["method"] if scope["type"] == "http" else "GET",
         path=scope["raw_path"].partition(b"?")[0].decode("latin-1"),

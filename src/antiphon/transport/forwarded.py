@@ -15,8 +15,20 @@ Ip: TypeAlias = ipaddress.IPv4Address | ipaddress.IPv6Address
 
 ANY = "*"
 UNIX = "unix"
+MAPPED_BITS = 96
+"""Before the IPv4 address in an IPv6 one (RFC 4291, section 2.5.5.2)."""
 FOR = b"x-forwarded-for"
 PROTO = b"x-forwarded-proto"
+
+
+def ip_of(text: str) -> Ip:
+    """The address that ``text`` names, an IPv4 one also where a socket for both calls it an IPv6
+    one (``::ffff:192.0.2.1``). Raises ``ValueError`` for what is none.
+    """
+    address = ipaddress.ip_address(text)
+    if isinstance(address, ipaddress.IPv6Address) and address.ipv4_mapped is not None:
+        return address.ipv4_mapped
+    return address
 
 
 class Proxies:
@@ -66,7 +78,7 @@ class Forwarded:
     ) -> None:
         """As ASGI. The port of a client that is told is not known, and 0."""
         if scope["type"] != "lifespan":
-            peer = ipaddress.ip_address(scope["client"][0]) if scope["client"] else None
+            peer = ip_of(scope["client"][0]) if scope["client"] else None
             if peer in self._proxies:
                 headers = list(scope["headers"])
                 client = self._proxies.client(peer, _values(headers, FOR))
@@ -83,11 +95,15 @@ def _values(headers: Iterable[tuple[bytes, bytes]], name: bytes) -> list[bytes]:
 
 def _network(text: str) -> Network:
     try:
-        return ipaddress.ip_network(text, strict=False)
+        network = ipaddress.ip_network(text, strict=False)
     except ValueError:
         raise StartupError(
             f"--forwarded-allow-ips: {text!r} is no IP address or network, nor unix or *."
         ) from None
+    mapped, bits = ip_of(str(network.network_address)), network.prefixlen - MAPPED_BITS
+    return (
+        network if mapped.version == network.version else ipaddress.ip_network(f"{mapped}/{bits}")
+    )
 
 
 def _address(hop: bytes) -> Ip | None:
@@ -98,6 +114,6 @@ def _address(hop: bytes) -> Ip | None:
     elif text.count(":") == 1:
         text = text.partition(":")[0]
     try:
-        return ipaddress.ip_address(text)
+        return ip_of(text)
     except ValueError:
         return None
