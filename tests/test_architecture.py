@@ -21,8 +21,8 @@ ARROWS: dict[str, set[str]] = {
     "__main__": {"cli"},
     "api": {
         "errors", "requests", "responsory.projections", "runs",
-        "transport.counted", "transport.limits", "transport.naming", "transport.quart_host",
-        "transport.settings",
+        "transport.counted", "transport.header_size", "transport.limits", "transport.naming",
+        "transport.quart_host", "transport.settings",
     },
     "app": {"api", "config", "engines.port", "runs", "transport.quart_host"},
     "cli": {

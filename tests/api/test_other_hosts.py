@@ -16,6 +16,7 @@ from typing import Any
 
 import anyio
 import attrs
+import httpx
 import hypercorn.asyncio
 import pytest
 import uvicorn
@@ -329,3 +330,13 @@ async def test_what_is_ready_goes_in_one_message(
         (rest,) = messages[before:]
         assert rest.count(b"\n\n") == 5
         assert answered.body == b"".join(messages)
+
+
+@pytest.mark.parametrize("host", ["ours", "uvicorn"])
+async def test_a_target_is_part_of_what_may_be_too_long(bench: Bench, host: str) -> None:
+    async with on(host, make_app(bench.service)) as port, httpx.AsyncClient() as client:
+        for query, status in ((100, 200), (20_000, 431)):
+            answer = await client.get(
+                f"http://127.0.0.1:{port}/live?{'q' * query}", headers={"x-long": "x" * 12_900}
+            )
+            assert answer.status_code == status

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import json
+from itertools import count
 from typing import Any
 
 import anyio
@@ -107,6 +108,12 @@ async def test_choices_and_prompts_count_one_by_one(stream: bool) -> None:
         assert (never.status_code, error["code"], error["param"]) == (
             400, "integer_above_max_value", "n",
         )  # fmt: skip
+        many = {**BODIES[COMPLETIONS], "prompt": ["a"] * (MOST // 2 + 1), "n": 2, "stream": stream}
+        never = await client.post(COMPLETIONS, json=many)
+        error = error_of(never)
+        assert (never.status_code, error["code"], error["param"]) == (
+            400, "array_above_max_length", "prompt",
+        )  # fmt: skip
         tasks.start_soon(lambda: client.post(CHAT, json={**BODIES[CHAT], "n": 3}))
         await host.engine.until(lambda: host.service.fanout.running == MOST)
         finish(host, *range(MOST))
@@ -209,3 +216,13 @@ async def test_what_the_client_is_told_to_wait_follows_the_pace() -> None:
             "x-should-retry": None,
         }
         finish(host, *range(MOST))
+
+
+async def test_an_engine_that_has_no_room_is_waited_for_from_now_on() -> None:
+    """Not from when the request came."""
+    seconds = count(0, 7)
+    async with hosted() as host, host.client() as client:
+        host.service.fanout._monotonic_ns = lambda: next(seconds) * 1_000_000_000
+        host.engine.refusal = EngineError(code="engine_overloaded", message="full")
+        refused = await client.post(CHAT, json=BODIES[CHAT])
+        assert int(refused.headers["retry-after"]) >= 7

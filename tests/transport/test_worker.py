@@ -438,6 +438,11 @@ async def test_hypercorns_idle_limit_counts(app: Quart, config: Config) -> None:
         ("insecure_bind", ["127.0.0.1:0"]),
         ("quic_bind", ["127.0.0.1:0"]),
         ("workers", 2),
+        ("ciphers", "ECDHE+CHACHA20"),
+        ("server_names", ["example.org"]),
+        ("root_path", "/below"),
+        ("ssl_handshake_timeout", 1.0),
+        ("backlog", 7),
     ],
 )
 async def test_settings_that_it_would_not_keep_are_refused(

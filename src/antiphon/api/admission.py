@@ -11,6 +11,7 @@ from quart.wrappers.request import Body
 
 from antiphon.api.service import Service
 from antiphon.errors import ShuttingDown
+from antiphon.transport.quart_host import refuse_body
 
 GENERATION = frozenset({"/v1/completions", "/v1/chat/completions", "/v1/responses"})
 """Routes whose POST makes an engine work."""
@@ -36,8 +37,7 @@ def install(app: Quart, service: Service) -> None:
 
     def refuse() -> None:
         for body in coming:
-            body._must_raise = ShuttingDown()
-            body.set_complete()
+            refuse_body(body, ShuttingDown())
 
     service.fanout.on_closed = refuse
 

@@ -53,7 +53,7 @@ async def _taken(service: Service, run: Run) -> None:
         await run.opened()
     except Overloaded as refused:
         # The engine's queue may be full before ours is; it does not know for how long.
-        wait_s = service.fanout.admission.wait_s(len(run.choices), run.opened_ns)
+        wait_s = service.fanout.wait_s(len(run.choices))
         raise Overloaded(refused.message, wait_s=wait_s) from None
 
 

@@ -2,16 +2,13 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+from typing import Any
+
 from quart import Quart, request, websocket
-from werkzeug.datastructures import Headers
 
-from antiphon.errors import HeadersTooLarge
+from antiphon.transport.header_size import refusal_of
 from antiphon.transport.limits import DEFAULT_LIMITS, are_applied
-
-MAX_HEADER_BYTES = DEFAULT_LIMITS.max_header_bytes
-MAX_FIELDS = DEFAULT_LIMITS.max_header_fields
-SEPARATORS = len(": \r\n")
-"""Bytes that HTTP/1.1 adds to the name and the value of a field."""
 
 
 def install(app: Quart) -> None:
@@ -19,19 +16,21 @@ def install(app: Quart) -> None:
 
     @app.before_request
     async def check_request() -> None:
-        if not are_applied(request.scope):
-            check(request.headers)
+        check(request.scope)
 
     @app.before_websocket
     async def check_handshake() -> None:
-        if not are_applied(websocket.scope):
-            check(websocket.headers)
+        check(websocket.scope)
 
 
-def check(headers: Headers) -> None:
-    """Raises ``HeadersTooLarge``."""
-    size = sum(len(name) + len(value) + SEPARATORS for name, value in headers)
-    if size > MAX_HEADER_BYTES or len(headers) > MAX_FIELDS:
-        raise HeadersTooLarge(
-            f"The header block is above {MAX_HEADER_BYTES} bytes or {MAX_FIELDS} fields."
-        )
+def check(scope: Mapping[str, Any]) -> None:
+    """Raises ``HeadersTooLarge`` for an ASGI scope whose host has not looked."""
+    if are_applied(scope):
+        return
+    # Not every host tells the path as it came.
+    target: bytes = scope.get("raw_path") or scope["path"].encode()
+    if query := scope["query_string"]:
+        target += b"?" + query
+    refusal = refusal_of(target, scope["headers"], DEFAULT_LIMITS)
+    if refusal is not None:
+        raise refusal

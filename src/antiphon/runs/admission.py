@@ -29,18 +29,19 @@ class Admission:
         self._ended: deque[tuple[int, int]] = deque()
         """When calls ended, and how many sequences each had."""
 
-    def check(self, taken: int, more: int, now_ns: int) -> None:
+    def check(self, taken: int, more: int, now_ns: int, param: str = "n") -> None:
         """Whether ``more`` sequences may come to the ``taken`` ones.
 
-        Raises ``Overloaded``, and ``InvalidRequest`` for more than there is ever room for.
+        Raises ``Overloaded``, and ``InvalidRequest`` for more than there is ever room for, which
+        is for ``param`` to answer for: ``n``, or a list of prompts.
         """
         if self.most is None:
             return
         if more > self.most:
             raise InvalidRequest(
                 f"The request asks for {more} answers; at most {self.most} can run and wait here.",
-                code="integer_above_max_value",
-                param="n",
+                code="integer_above_max_value" if param == "n" else "array_above_max_length",
+                param=param,
             )
         excess = taken + self._coming + more - self.most
         if excess > 0:

@@ -60,7 +60,7 @@ class Fanout:
         flush: Callable[[], None] = lambda: None,
     ) -> None:
         self.admission = admission or Admission()
-        self.on_closed: Callable[[], object] = bool
+        self.on_closed: Callable[[], object] = lambda: None
         """Called once, when no new run is opened any more."""
         self.left_behind = False
         """Whether the engine was told to stop and has not, in its time."""
@@ -106,17 +106,22 @@ class Fanout:
         """Whether a live run has this id tail."""
         return tail in self._tails
 
-    def check_room(self, choices: int = 1) -> None:
-        """Whether a run of so many choices can be opened now. Raises an ``AntiphonError``."""
+    def check_room(self, prompts: int = 1, n: int = 1, prompt_param: str = "prompt") -> None:
+        """Whether ``n`` choices for each prompt can be opened now. Raises an ``AntiphonError``."""
         if self._closed:
             raise ShuttingDown()
         if self._engine_gone:
             raise engine_unavailable()
-        self.admission.check(len(self._open), choices, self._monotonic_ns())
+        param = "n" if n >= prompts else prompt_param
+        self.admission.check(len(self._open), prompts * n, self._monotonic_ns(), param)
+
+    def wait_s(self, choices: int) -> float:
+        """In how many seconds there may be room for so many, at the pace so far."""
+        return self.admission.wait_s(choices, self._monotonic_ns())
 
     def open(self, plan: RunPlan) -> Run:
         """Submit the plan's choices. Raises an ``AntiphonError`` for what can be told at once."""
-        self.check_room(len(plan.prompts) * plan.n)
+        self.check_room(len(plan.prompts), plan.n, plan.prompt_param)
         if not plan.model.info.healthy:
             raise engine_unavailable()
         plan.check_capabilities()

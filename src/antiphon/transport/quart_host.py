@@ -90,6 +90,15 @@ class ExpectedBody(Body):
         return await super().__anext__()
 
 
+def refuse_body(body: Body, error: Exception) -> None:
+    """Whoever waits for the body, or begins to, gets ``error``, and what is on its way is dropped.
+
+    Quart has no public way to that; it does the same with a body that is too long.
+    """
+    body._must_raise = error
+    body.set_complete()
+
+
 class AntiphonHTTPConnection(ASGIHTTPConnection):
     """Quart's ASGI HTTP connection, for ``app.asgi_http_class``.
 

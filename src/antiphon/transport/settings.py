@@ -62,7 +62,6 @@ class HostConfig(Config):
     ) -> None:
         super().__init__()
         self.flush = StepFlush() if flush is None else flush
-        self.h2_direct_framing = h2_direct_framing
         self.new_request_id = new_request_id
         self.limits = limits
         self.counted = Counted() if counted is None else counted

@@ -25,8 +25,8 @@ from antiphon.transport.settings import HostConfig
 from antiphon.transport.tls import Certificate
 
 NOT_KEPT = (
-    "ca_certs", "insecure_bind", "keyfile_password", "quic_bind", "verify_flags", "verify_mode",
-    "workers",
+    "backlog", "ca_certs", "ciphers", "insecure_bind", "keyfile_password", "quic_bind",
+    "root_path", "server_names", "ssl_handshake_timeout", "verify_flags", "verify_mode", "workers",
 )  # fmt: skip
 
 
@@ -39,7 +39,8 @@ async def serve(
     """Serve any ASGI application as ``hypercorn.asyncio.serve`` does, and in its place.
 
     Of ``config`` count ``bind``, ``certfile`` and ``keyfile``, ``graceful_timeout``,
-    ``h2_max_concurrent_streams`` and ``keep_alive_timeout``. The server ends when
+    ``h2_max_concurrent_streams`` and ``keep_alive_timeout``; its other limits and its logs are
+    those of this host (``Limits``, the logger ``antiphon.transport``). The server ends when
     ``shutdown_trigger`` returns, or where there is none at SIGINT or SIGTERM; a second signal ends
     it at once. Raises ``StartupError`` for an address or certificate that cannot be used, for the
     settings of ``NOT_KEPT`` and for an application that does not start.
@@ -90,7 +91,7 @@ async def serve_on(
 
 
 def _refuse_what_is_not_kept(config: Config) -> None:
-    """Raises ``StartupError`` for settings without which it would be less safe, or elsewhere."""
+    """Raises ``StartupError`` for settings that somebody counts on, and that do nothing here."""
     defaults = Config()
     for name in NOT_KEPT:
         if getattr(config, name) != getattr(defaults, name):
