@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import struct
+from collections.abc import Iterable
 from contextlib import suppress
 from itertools import permutations
 
@@ -15,6 +16,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from antiphon.transport.bucket import Bucket
+from antiphon.transport.counted import Counted
+from antiphon.transport.floods import Floods
+from antiphon.transport.http2_connection import ServerH2
 from antiphon.transport.limits import Limits
 from transport.hosting import H1Client, H2Client
 from transport.scene import scene
@@ -168,20 +172,173 @@ async def test_frames_that_carry_nothing(caplog: pytest.LogCaptureFixture, contr
         assert it.numbers() == {"control_floods": 1}
 
 
+LIGHT_FRAMES = [
+    pytest.param(frame(PRIORITY, bytes(5), stream=101), id="PRIORITY"),
+    pytest.param(frame(WINDOW, struct.pack(">L", 1)), id="WINDOW_UPDATE"),
+    pytest.param(frame(WINDOW, struct.pack(">L", 1), stream=1), id="WINDOW_UPDATE of a stream"),
+    pytest.param(frame(WINDOW, struct.pack(">L", 1), stream=3), id="WINDOW_UPDATE of none"),
+    pytest.param(frame(DATA, b"x", stream=1), id="DATA of a byte"),
+    pytest.param(frame(DATA, b"\0x", stream=1, flags=8), id="DATA of a byte and padding"),
+    pytest.param(frame(DATA, b"x", stream=3), id="DATA for a stream that is over"),
+    pytest.param(frame(DATA, bytes(500), stream=3), id="more DATA for a stream that is over"),
+    pytest.param(frame(DATA, b"x", stream=3, flags=END_STREAM), id="its end"),
+]
+
+
+@pytest.mark.parametrize("light", LIGHT_FRAMES)
+async def test_frames_that_need_no_answer_are_read_and_not_without_end(
+    caplog: pytest.LogCaptureFixture, light: bytes
+) -> None:
+    async with scene(caplog, few(100)) as it, H2Client.open(it.listener) as client:
+        assert await client.request("/echo", "POST", end=False) == 1
+        over = await client.request("/silent", "POST", end=False)
+        client.h2.reset_stream(over, ErrorCodes.CANCEL)
+        await client.flush()
+        client.writer.write(500 * light)
+        assert await client.get("/hi") == b"hi"
+        assert not client.goaways
+        with suppress(ConnectionError):
+            client.writer.write(2_000 * light)
+        await client.read_to_end()
+        assert client.goaways == [CALM]
+        assert it.numbers() == {"control_floods": 1}
+
+
 @pytest.mark.parametrize(
-    "harmless",
+    "light",
     [
-        pytest.param(frame(PRIORITY, bytes(5), stream=101), id="PRIORITY"),
-        pytest.param(frame(WINDOW, struct.pack(">L", 1)), id="WINDOW_UPDATE"),
+        pytest.param(frame(DATA, stream=1, flags=END_STREAM), id="DATA"),
+        pytest.param(request(1), id="HEADERS"),
     ],
 )
-async def test_frames_that_need_no_answer_are_read(
-    caplog: pytest.LogCaptureFixture, harmless: bytes
+async def test_ends_and_trailers_of_streams_that_are_over(
+    caplog: pytest.LogCaptureFixture, light: bytes
 ) -> None:
-    async with scene(caplog, few()) as it, H2Client.open(it.listener) as client:
-        client.writer.write(5_000 * harmless)
+    """Each of them is answered by a reset."""
+    async with scene(caplog, few(100)) as it, H2Client.open(it.listener) as client:
+        client.h2.reset_stream(client.queue("/silent"), ErrorCodes.CANCEL)
+        await client.flush()
+        client.writer.write(80 * light)
+        assert await client.get("/hi") == b"hi"
+        client.writer.write(80 * light)
+        await client.read_to_end()
+        assert client.goaways == [CALM]
+        assert it.numbers() == {"control_floods": 1}
+
+
+async def test_windows_may_be_opened_as_often_as_data_comes(
+    caplog: pytest.LogCaptureFixture,
+) -> None:
+    """One of the stream and one of the connection for each 64 bytes that it reads."""
+    async with scene(caplog, few(5)) as it, H2Client.open(it.listener, window=64) as client:
+        stream = await client.request("/flood")
+        await client.read_until(lambda: len(client.of(DataReceived, stream)) > 2_000)
+        assert not client.goaways
+        client.h2.reset_stream(stream, ErrorCodes.CANCEL)
+        await client.flush()
         assert await client.get("/hi") == b"hi"
         assert not it.numbers()
+
+
+async def test_settings_that_nobody_knows(caplog: pytest.LogCaptureFixture) -> None:
+    """They are no fault, and nothing of them is kept; but there are not so many."""
+    async with scene(caplog, few(100)) as it, H2Client.open(it.listener) as client:
+        client.writer.write(frame(SETTINGS, settings(range(1000, 1050))))
+        assert await client.get("/hi") == b"hi"
+        client.writer.write(frame(SETTINGS, settings(range(1000, 1100))))
+        await client.read_to_end()
+        assert client.goaways == [CALM]
+        assert it.numbers() == {"control_floods": 1}
+
+
+def settings(ids: Iterable[int]) -> bytes:
+    return b"".join(struct.pack(">HL", each, 1) for each in ids)
+
+
+def test_nothing_is_kept_of_settings_that_nobody_knows() -> None:
+    limits, counted = Limits(control_burst=10**6), Counted()
+    server = ServerH2(limits, counted, Floods(limits, counted, lambda: 0))
+    server.initiate_connection()
+    before = len(server.remote_settings)
+    server.receive_data(PREFACE)
+    for begin in range(16, 65_536, 2_700):
+        ids = range(begin, min(begin + 2_700, 65_536))
+        server.receive_data(frame(SETTINGS, settings(ids)))
+    assert len(server.remote_settings) == before
+    server.receive_data(frame(SETTINGS, settings([4])))
+    assert server.remote_settings.initial_window_size == 1
+
+
+@pytest.mark.parametrize(
+    ("faulty", "code"),
+    [
+        pytest.param(
+            frame(WINDOW, bytes(4), stream=3), ErrorCodes.PROTOCOL_ERROR, id="a window of nothing"
+        ),
+        pytest.param(
+            frame(PRIORITY, struct.pack(">LB", 3, 1), stream=3),
+            ErrorCodes.PROTOCOL_ERROR,
+            id="to wait for itself",
+        ),
+        pytest.param(
+            frame(PRIORITY, bytes(4), stream=3), ErrorCodes.FRAME_SIZE_ERROR, id="a short PRIORITY"
+        ),
+        pytest.param(
+            frame(PRIORITY, bytes(6), stream=3), ErrorCodes.FRAME_SIZE_ERROR, id="a long PRIORITY"
+        ),
+    ],
+)
+async def test_a_fault_of_one_stream_costs_that_stream(
+    caplog: pytest.LogCaptureFixture, faulty: bytes, code: ErrorCodes
+) -> None:
+    async with scene(caplog) as it, H2Client.open(it.listener) as client:
+        one, two = await client.request("/silent"), await client.request("/silent")
+        assert (one, two) == (1, 3)
+        for byte in range(len(faulty)):  # However it is cut.
+            client.writer.write(faulty[byte : byte + 1])
+            await client.writer.drain()
+        await client.until_reset(two)
+        assert client.reset(two) == code
+        client.writer.write(faulty)  # It may be under way when the stream has ended.
+        assert await client.get("/hi") == b"hi"
+        assert client.reset(one) is None
+        assert not client.goaways
+        assert not it.numbers()
+
+
+async def test_a_request_that_waits_for_itself(caplog: pytest.LogCaptureFixture) -> None:
+    async with scene(caplog) as it, H2Client.open(it.listener) as client:
+        one, two = client.queue("/silent"), client.queue("/silent")
+        client.h2.clear_outbound_data_buffer()
+        for stream in (one, two):
+            block = struct.pack(">LB", two, 0) + request(stream)[9:]
+            flags = END_STREAM | END_HEADERS | 0x20
+            client.writer.write(frame(HEADERS, block, stream=stream, flags=flags))
+        await client.until_begun(one)
+        await client.until_reset(two)
+        assert client.reset(two) == ErrorCodes.PROTOCOL_ERROR
+        assert not client.goaways
+        assert it.tracker.entered == 1
+
+
+async def test_faults_of_streams_are_resets_too(caplog: pytest.LogCaptureFixture) -> None:
+    async with scene(caplog, few()) as it, H2Client.open(it.listener) as client:
+        for _ in range(6):
+            stream = await client.request("/silent")
+            client.writer.write(frame(PRIORITY, bytes(4), stream=stream))
+        await client.read_to_end()
+        assert client.goaways == [CALM]
+        assert it.numbers() == {"resets_too_many": 1}
+
+
+async def test_a_window_of_nothing_for_a_stream_that_never_was(
+    caplog: pytest.LogCaptureFixture,
+) -> None:
+    async with scene(caplog) as it, H2Client.open(it.listener) as client:
+        client.writer.write(frame(WINDOW, bytes(4), stream=99))
+        await client.read_to_end()
+        assert client.goaways == [ErrorCodes.PROTOCOL_ERROR]
+        assert it.numbers() == {"protocol_errors": 1}
 
 
 async def test_streams_above_the_limit_without_end(caplog: pytest.LogCaptureFixture) -> None:

@@ -14,11 +14,16 @@ class Bucket:
         self._left = burst
         self._then = now
 
-    def take(self, now: float) -> bool:
-        """Take one; False, and nothing is taken, when there is none."""
-        self._left = min(self._burst, self._left + (now - self._then) * self._rate)
+    def take(self, now: float, price: float = 1) -> bool:
+        """Take ``price``; False, and nothing is taken, when there is not so much."""
+        filled = min(self._burst, self._left + (now - self._then) * self._rate)
+        self._left = max(self._left, filled)  # What was given stays, above the burst too.
         self._then = now
-        if self._left < 1:
+        if self._left < price:
             return False
-        self._left -= 1
+        self._left -= price
         return True
+
+    def give(self, amount: float) -> None:
+        """Put in what has been earned, up to ten times the burst."""
+        self._left = max(self._left, min(self._left + amount, 10 * self._burst))

@@ -1,8 +1,9 @@
 """What costs an HTTP/2 client next to nothing and a server much more, and when it is too much.
 
 A stream that is opened and reset at once has started a handler (CVE-2023-44487), and so has one
-that the client makes the server reset (CVE-2025-8671). Frames that carry nothing have to be read,
-and some to be answered. Each of the two has a bucket; who empties one loses the connection.
+that the client makes the server reset (CVE-2025-8671). Frames that carry nothing or very little
+have to be read, and some to be answered. Windows can be opened by one byte at a time. Each of the
+three has a bucket; who empties one loses the connection.
 """
 
 from __future__ import annotations
@@ -17,6 +18,7 @@ from hyperframe.frame import (
     HeadersFrame,
     PriorityFrame,
     RstStreamFrame,
+    SettingsFrame,
     WindowUpdateFrame,
 )
 
@@ -26,10 +28,19 @@ from antiphon.transport.limits import Limits
 
 log = logging.getLogger("antiphon.transport")
 
-BUSY = (HeadersFrame, RstStreamFrame, WindowUpdateFrame, PriorityFrame)
-"""Frames that do not count here. HEADERS are bounded by the streams and a reset is judged by its
-stream. A client may open a window for each event that it reads; to know of a priority costs nothing
-where it is ignored."""
+LIGHT = 0.1
+"""The price of a frame that is read and needs no answer; one that is answered costs 1."""
+SMALL = 256
+"""Bytes of DATA below which a frame is hardly worth its reading, but for the last of a body."""
+SETTING = 6
+"""Bytes of one setting (RFC 9113, section 6.5.1)."""
+SETTINGS = 8
+"""How many cost nothing by themselves: one of each kind that is in use."""
+UPDATED = 32
+"""Bytes of DATA that a client may answer with one WINDOW_UPDATE, besides what anybody may. It
+opens two windows for each event that it reads, and no event is shorter than twice that."""
+OPENED = 2
+"""How many it may send for each request."""
 
 
 class Flood(DenialOfServiceError):
@@ -42,22 +53,47 @@ class Floods:
     def __init__(self, limits: Limits, counted: Counted, clock: Callable[[], float]) -> None:
         self._resets = Bucket(limits.reset_burst, limits.reset_rate, clock())
         self._controls = Bucket(limits.control_burst, limits.control_rate, clock())
+        self._updates = Bucket(limits.control_burst / LIGHT, limits.control_rate / LIGHT, clock())
         self._counted = counted
         self._clock = clock
 
-    def frame(self, frame: Frame) -> None:
-        """A frame has come. Those that carry nothing count."""
-        if isinstance(frame, DataFrame):
-            if not frame.data and "END_STREAM" not in frame.flags:
+    def frame(self, frame: Frame, *, gone: bool) -> None:
+        """A frame has come; ``gone``: for a stream that is over. Nothing else is judged of resets
+        and of windows here."""
+        match frame:
+            case DataFrame():
+                ends = "END_STREAM" in frame.flags
+                if not frame.data and (gone or not ends):
+                    self.control()
+                elif gone or (len(frame.data) < SMALL and not ends):
+                    self.control(LIGHT)
+            case HeadersFrame():
+                self._updates.give(OPENED)
+                if gone:
+                    self.control()
+            case SettingsFrame():
+                self.control(max(1, frame.body_len // SETTING - SETTINGS))
+            case PriorityFrame():
+                self.control(LIGHT)
+            case RstStreamFrame() | WindowUpdateFrame():
+                pass
+            case _:
                 self.control()
-        elif not isinstance(frame, BUSY):
-            self.control()
 
-    def control(self) -> None:
+    def control(self, price: float = 1) -> None:
         """The client has done something that carries nothing."""
-        if not self._controls.take(self._clock()):
-            self._counted.control_floods += 1
-            raise Flood("Too many frames that carry nothing.")
+        if not self._controls.take(self._clock(), price):
+            self._flooded()
+
+    def update(self, sent: int) -> None:
+        """The client has opened a window. ``sent``: bytes of DATA that it got since it last did."""
+        self._updates.give(sent / UPDATED)
+        if not self._updates.take(self._clock()):
+            self._flooded()
+
+    def _flooded(self) -> None:
+        self._counted.control_floods += 1
+        raise Flood("Too many frames that carry nothing.")
 
     def refused(self) -> None:
         """A stream above the limit is refused, and that has to be said."""

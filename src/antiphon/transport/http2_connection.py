@@ -10,7 +10,7 @@ from h2.config import H2Configuration
 from h2.connection import H2Connection
 from h2.errors import ErrorCodes
 from h2.events import Event, StreamReset
-from h2.exceptions import InvalidBodyLengthError
+from h2.exceptions import InvalidBodyLengthError, NoSuchStreamError
 from h2.frame_buffer import FrameBuffer
 from h2.settings import SettingCodes
 from h2.stream import H2Stream, StreamState
@@ -19,8 +19,11 @@ from hyperframe.frame import (
     DataFrame,
     Frame,
     HeadersFrame,
+    PriorityFrame,
     PushPromiseFrame,
     RstStreamFrame,
+    SettingsFrame,
+    WindowUpdateFrame,
 )
 
 from antiphon.transport.counted import Counted
@@ -33,6 +36,13 @@ FIRST_WINDOW = 65_535
 """Of every connection, until it is made larger (RFC 9113, section 6.9.2)."""
 LENGTH = 3
 """Bytes at the beginning of a frame that tell how long it is (section 4.1)."""
+HEADER = 9
+"""Bytes of the header of a frame."""
+PRIORITY_LENGTH = 5
+OF_A_STREAM = frozenset({PriorityFrame.type, WindowUpdateFrame.type})
+"""Frames with faults that cost their stream alone."""
+KNOWN = frozenset(map(int, SettingCodes))
+"""Settings that h2 has a use for; others are ignored (section 6.5.2)."""
 CONTINUATIONS = 32
 """Frames of one header block."""
 
@@ -60,6 +70,10 @@ class ServerH2(H2Connection):
         self._more_window = limits.h2_connection_window - FIRST_WINDOW
         self._counted = counted
         self._floods = floods
+        self._granted = FIRST_WINDOW
+        """All that the client has opened the window of the connection by."""
+        self._sent = 0
+        """Bytes of DATA that it had been sent when it last opened one."""
 
     def initiate_connection(self) -> None:
         """Send the settings, and open the window of the connection with them."""
@@ -78,20 +92,58 @@ class ServerH2(H2Connection):
         return len(self._data_to_send)
 
     def _receive_frame(self, frame: Frame) -> list[Event]:
-        self._floods.frame(frame)
+        """h2 bounds no number of frames, and ends the connection for faults of one stream: here
+        each frame has its price, and such a fault resets its stream."""
+        if isinstance(frame, Faulty):
+            if frame.is_update and frame.stream_id > self.highest_inbound_stream_id:
+                raise NoSuchStreamError(frame.stream_id)
+            return self._fault(frame.stream_id, frame.error_code)
         stream = self.streams.get(frame.stream_id)
+        gone = (
+            frame.stream_id <= self.highest_inbound_stream_id if stream is None else stream.closed
+        )
+        self._floods.frame(frame, gone=gone and frame.stream_id > 0)
         if isinstance(frame, RstStreamFrame):
             self._judge_reset(stream)
+        elif isinstance(frame, WindowUpdateFrame):
+            self._judge_update(frame)
         said = stream._expected_content_length if stream is not None else None
+        on_itself = isinstance(frame, HeadersFrame) and _is_on_itself(frame)
+        if isinstance(frame, HeadersFrame):
+            frame.flags.discard("PRIORITY")
         try:
             events: list[Event] = super()._receive_frame(frame)
         except InvalidBodyLengthError:
             return self._wrong_length(frame)
         if isinstance(frame, HeadersFrame) and self._falls_short(frame, said):
             return self._wrong_length(frame)
+        if on_itself:
+            return self._fault(frame.stream_id, ErrorCodes.PROTOCOL_ERROR)
         if any(isinstance(each, StreamReset) and not each.remote_reset for each in events):
             self._floods.reset()
         return events
+
+    def _receive_settings_frame(self, frame: SettingsFrame) -> tuple[list[Frame], list[Event]]:
+        """h2 would keep each setting that it does not know, for as long as the connection lives."""
+        frame.settings = {key: frame.settings[key] for key in KNOWN & frame.settings.keys()}
+        result: tuple[list[Frame], list[Event]] = super()._receive_settings_frame(frame)
+        return result
+
+    def _receive_priority_frame(
+        self, frame: HeadersFrame | PriorityFrame
+    ) -> tuple[list[Frame], list[Event]]:
+        """h2 would end the connection for a stream that is to wait for itself; all else that such
+        a frame may say is ignored."""
+        if _is_on_itself(frame):
+            return [], self._fault(frame.stream_id, ErrorCodes.PROTOCOL_ERROR)
+        return [], []
+
+    def _judge_update(self, frame: WindowUpdateFrame) -> None:
+        sent = self._granted - self.outbound_flow_control_window
+        self._floods.update(sent - self._sent)
+        self._sent = sent
+        if not frame.stream_id:
+            self._granted += frame.window_increment
 
     def _judge_reset(self, stream: H2Stream | None) -> None:
         if stream is None or stream.closed:
@@ -114,16 +166,52 @@ class ServerH2(H2Connection):
         self._floods.reset()
         if isinstance(frame, DataFrame):
             self.acknowledge_received_data(frame.flow_controlled_length, frame.stream_id)
-        self.reset_stream(frame.stream_id, ErrorCodes.PROTOCOL_ERROR)
-        event = StreamReset(stream_id=frame.stream_id)
-        event.error_code = ErrorCodes.PROTOCOL_ERROR
+        return self._end(frame.stream_id, ErrorCodes.PROTOCOL_ERROR)
+
+    def _fault(self, stream_id: int, error_code: ErrorCodes) -> list[Event]:
+        """A fault of one stream, if there is such a stream."""
+        stream = self.streams.get(stream_id)
+        if stream is None or stream.closed:
+            self._floods.control()
+            return []
+        self._floods.reset()
+        return self._end(stream_id, error_code)
+
+    def _end(self, stream_id: int, error_code: ErrorCodes) -> list[Event]:
+        self.reset_stream(stream_id, error_code)
+        event = StreamReset(stream_id=stream_id)
+        event.error_code = error_code
         event.remote_reset = False
         return [event]
 
 
+def _is_on_itself(frame: HeadersFrame | PriorityFrame) -> bool:
+    prioritized = isinstance(frame, PriorityFrame) or "PRIORITY" in frame.flags
+    return prioritized and frame.depends_on == frame.stream_id
+
+
+class Faulty(Frame):
+    """Stands for a frame that is a fault of its stream (sections 6.3 and 6.9)."""
+
+    error_code: ErrorCodes
+
+    @property
+    def is_update(self) -> bool:
+        """Whether it is a WINDOW_UPDATE, which no stream that was never opened may get."""
+        return self.error_code is ErrorCodes.PROTOCOL_ERROR
+
+    @classmethod
+    def of(cls, stream_id: int, error_code: ErrorCodes) -> Faulty:
+        """A frame of ``stream_id`` that costs it ``error_code``."""
+        faulty = cls(stream_id)
+        faulty.error_code = error_code
+        return faulty
+
+
 class Frames(FrameBuffer):
     """Frames out of bytes. A header block in pieces is held up to ``most`` bytes, and a frame that
-    is too long not at all, where h2 would wait for its end."""
+    is too long not at all, where h2 would wait for its end. Faults of a stream are ``Faulty``: the
+    library that h2 reads them with would have it end the connection."""
 
     def __init__(self, most: int, floods: Floods) -> None:
         super().__init__(server=True)
@@ -139,7 +227,23 @@ class Frames(FrameBuffer):
     def __next__(self) -> Frame:
         if len(self._data) >= LENGTH:
             self._validate_frame_length(int.from_bytes(self._data[:LENGTH], "big"))
-        return super().__next__()
+        return self._faulty() or super().__next__()
+
+    def _faulty(self) -> Faulty | None:
+        data = self._data
+        if len(data) < HEADER or data[3] not in OF_A_STREAM or self._headers_buffer:
+            return None
+        length, stream_id = int.from_bytes(data[:LENGTH], "big"), _number(data[5:HEADER])
+        if not stream_id or len(data) < HEADER + length:
+            return None
+        if data[3] == PriorityFrame.type and length != PRIORITY_LENGTH:
+            fault = Faulty.of(stream_id, ErrorCodes.FRAME_SIZE_ERROR)
+        elif (data[3], length) == (WindowUpdateFrame.type, 4) and not _number(data[HEADER:][:4]):
+            fault = Faulty.of(stream_id, ErrorCodes.PROTOCOL_ERROR)
+        else:
+            return None
+        del data[: HEADER + length]
+        return fault
 
     def _update_header_buffer(
         self, f: Frame | None
@@ -150,3 +254,8 @@ class Frames(FrameBuffer):
         ):
             self._floods.continuation()
         return super()._update_header_buffer(f)
+
+
+def _number(data: bytearray) -> int:
+    """31 bits; the first one is reserved."""
+    return int.from_bytes(data, "big") & 2**31 - 1
