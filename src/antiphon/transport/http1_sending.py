@@ -54,7 +54,12 @@ class Frames:
     def flush(self) -> None:
         """Write the frames that are queued, and the end of the body after them."""
         buffer = self._buffer
-        if buffer is None or buffer.closed or self._wire.full:
+        if buffer is None or buffer.closed:
+            return
+        if self._wire.closing:
+            self.close()  # Nobody reads it, and who makes it has to hear of that.
+            return
+        if self._wire.full:
             return
         out: list[Chunk] = []
         if size := buffer.size:

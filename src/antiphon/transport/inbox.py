@@ -19,6 +19,7 @@ from hypercorn.typing import (
     ASGIReceiveEvent,
     ASGISendCallable,
     ASGISendEvent,
+    HTTPDisconnectEvent,
     HTTPRequestEvent,
     Scope,
 )
@@ -30,6 +31,11 @@ DISCONNECTS = frozenset({"http.disconnect", "websocket.disconnect"})
 
 OVERHEAD = 256
 """Bytes that a message counts besides its own."""
+UNTAKEN_S = 30.0
+"""What an application gets to take a piece of a body for which there is no room, …"""
+ANSWERING_S = 5.0
+"""… and one that answers already: it may not want it at all."""
+LOST: HTTPDisconnectEvent = {"type": "http.disconnect"}
 
 
 class Inbox:
@@ -49,6 +55,7 @@ class Inbox:
         self._is_open = False
         """Whether it is."""
         self._closed = False
+        self._is_answering = False
         self._changed = asyncio.Event()
 
     async def get(self) -> ASGIReceiveEvent:
@@ -69,7 +76,8 @@ class Inbox:
     async def put(self, message: ASGIReceiveEvent) -> None:
         """Add ``message`` once there is room, or drop it when nobody will take it.
 
-        That the client has gone needs no room: nothing else is of interest then.
+        That the client has gone needs no room: nothing else is of interest then. It is behind the
+        body that it is seen to go, so one that nobody takes is lost in the end.
         """
         if message["type"] in DISCONNECTS:
             self._messages.clear()
@@ -82,10 +90,26 @@ class Inbox:
         while self._room is not None and self._size and self._size + size > self._room:
             if self._closed:
                 break
-            await self._changed.wait()
+            patience = ANSWERING_S if self._is_answering else UNTAKEN_S
+            try:
+                await asyncio.wait_for(self._changed.wait(), patience)
+            except TimeoutError:
+                if message["type"] == "http.request":
+                    self._lose()
         if not self._closed:
             self._add(message, size)
             self._tell()
+
+    def answering(self) -> None:
+        """The application has begun its answer."""
+        self._is_answering = True
+        self._tell()
+
+    def _lose(self) -> None:
+        """The rest of the body is dropped. Whoever comes to that has no whole body."""
+        self._seal()
+        self._messages.append(LOST)
+        self.close()
 
     def close(self) -> None:
         """Nothing is taken any more."""
@@ -102,12 +126,16 @@ class Inbox:
             self._messages.append(_piece(b""))
             self._is_open = True
         else:
-            if self._is_open:
-                self._messages[-1] = _piece(bytes(self._body))
-                self._body = bytearray()
-                self._is_open = False
+            self._seal()
             self._messages.append(message)
         self._size += size
+
+    def _seal(self) -> None:
+        """Nothing is added to the piece that waits."""
+        if self._is_open:
+            self._messages[-1] = _piece(bytes(self._body))
+            self._body = bytearray()
+            self._is_open = False
 
     def _tell(self) -> None:
         self._changed.set()
@@ -149,8 +177,14 @@ class Calls(TaskGroup):
             call_soon: Callable[..., Any],
         ) -> None:
             del receive  # The inbox stands in its place.
+
+            async def answer(message: ASGISendEvent) -> None:
+                if message["type"] == "http.response.start":
+                    inbox.answering()
+                await send(message)
+
             try:
-                await app(scope, inbox.get, send, sync_spawn, call_soon)
+                await app(scope, inbox.get, answer, sync_spawn, call_soon)
             finally:
                 inbox.close()
 

@@ -42,6 +42,11 @@ class Wire:
         """Whether the client has to read before anything else is written."""
         return self._draining is not None
 
+    @property
+    def closing(self) -> bool:
+        """Whether nothing can be written any more."""
+        return self._transport.is_closing()
+
     def write(self, data: bytes) -> None:
         """Write ``data``, or drop it where the connection has ended.
 
