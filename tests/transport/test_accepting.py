@@ -7,6 +7,7 @@ import errno
 import gc
 import socket
 from collections.abc import Callable
+from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
@@ -105,13 +106,31 @@ async def test_it_takes_a_breath_when_there_are_too_many_open_files(
 ) -> None:
     monkeypatch.setattr(accepting_module, "BREATH_S", 0.01)
     listener = bind("127.0.0.1", 0)
-    listener.socket = Exhausted(listener.socket, 2)  # type: ignore[assignment]
-    async with serving_on(app, [listener]), H1Client.open(listener) as client:
-        await client.send(HI)
-        await client.until(b"hi")
-    assert [each.getMessage() for each in caplog.records] == [
-        "no connection can be accepted: Too many open files"
-    ] * 2
+    exhausted = Exhausted(listener.socket, 3)
+    listener.socket = exhausted  # type: ignore[assignment]
+    config = HostConfig(new_request_id)
+    line = "no connection can be accepted: Too many open files"
+    async with serving_on(app, [listener], config):
+        for episode in (1, 2):
+            async with H1Client.open(listener) as client:
+                await client.send(HI)
+                await client.until(b"hi")
+            assert [each.getMessage() for each in caplog.records] == [line] * episode
+            assert config.counted.accept_pauses == episode
+            exhausted.times = 3
+
+
+async def test_a_connection_that_fails_is_closed(caplog: pytest.LogCaptureFixture) -> None:
+    async def fail(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        raise RuntimeError
+
+    config, listener = HostConfig(new_request_id), bind("127.0.0.1", 0)
+    async with accepting([listener], fail, config):
+        async with H1Client.open(listener) as client:
+            with anyio.fail_after(GUARD_S), suppress(ConnectionResetError):
+                assert await client.reader.read(1) == b""
+        await until(lambda: config.counted.connections == 0)
+    assert [each.getMessage() for each in caplog.records] == ["a connection failed"]
 
 
 async def test_the_end_gives_up_handshakes(

@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+import errno
 import json
 import os
 import sys
 import threading
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Callable
 from contextlib import asynccontextmanager
 from pathlib import Path
 from typing import Any
@@ -180,15 +181,73 @@ def test_a_line_is_a_json_object_and_a_moved_file_is_opened_anew(tmp_path: Path)
 
 
 def until_written(path: Path, count: int) -> None:
+    until(lambda: path.exists() and len(path.read_text().splitlines()) >= count)
+
+
+def until(is_so: Callable[[], bool]) -> None:
     turn = threading.Event()
-    while not path.exists() or len(path.read_text().splitlines()) < count:
+    while not is_so():
         turn.wait(0.001)
 
 
-def test_standard_output(capsys: pytest.CaptureFixture[str]) -> None:
+def test_standard_output(capfd: pytest.CaptureFixture[str]) -> None:
     with writing("-", Counted()) as write:
         write(ENTRY)
-    assert json.loads(capsys.readouterr().out)["path"] == "/x"
+    assert json.loads(capfd.readouterr().out)["path"] == "/x"
+
+
+def test_a_folder_that_is_away_for_a_while_costs_the_lines_of_that_time(tmp_path: Path) -> None:
+    folder, counted = tmp_path / "logs", Counted()
+    path = folder / "access.log"
+    folder.mkdir()
+    with writing(str(path), counted) as write:
+        write(ENTRY)
+        until_written(path, 1)
+        folder.rename(tmp_path / "away")
+        write(ENTRY)
+        until(lambda: counted.access_lines_lost == 1)
+        folder.mkdir()
+        write(ENTRY)
+    assert (len(lines(path)), counted.access_lines_lost) == (1, 1)
+
+
+def test_an_end_does_not_wait_for_a_reader_that_does_not_read(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(access_lines, "LAST_LINES_S", 0.01)
+    pipe = tmp_path / "pipe"
+    os.mkfifo(pipe)
+    reader = os.open(pipe, os.O_RDONLY | os.O_NONBLOCK)
+    with writing(str(pipe), Counted()) as write:
+        write(attrs.evolve(ENTRY, path="/" + "x" * 1_000_000))
+    os.close(reader)  # The thread ends with that.
+
+
+def test_a_pipe_without_a_reader_is_refused(tmp_path: Path) -> None:
+    pipe = tmp_path / "pipe"
+    os.mkfifo(pipe)
+    with pytest.raises(StartupError, match="nobody reads the pipe"), writing(str(pipe), Counted()):
+        pass
+
+
+def test_a_line_that_was_torn_spoils_no_other(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The disk is full in the midst of a line."""
+    path, counted, write_fully = tmp_path / "access.log", Counted(), os.write
+    room = [10, 0]
+
+    def short(number: int, data: memoryview) -> int:
+        if room and not (size := room.pop(0)):
+            raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
+        return write_fully(number, data[:size] if room else data)
+
+    monkeypatch.setattr(os, "write", short)
+    with writing(str(path), counted) as write:
+        write(ENTRY)
+        write(ENTRY)
+    torn, whole = path.read_text().splitlines()
+    assert (len(torn), json.loads(whole)["path"], counted.access_lines_lost) == (10, "/x", 1)
 
 
 def test_a_disk_that_hangs_costs_lines_and_nobody_waits(

@@ -63,6 +63,8 @@ class Acceptor:
         self._shaking: set[asyncio.Task[None]] = set()
         """Those whose TLS handshake is not over."""
         self._breath: asyncio.TimerHandle | None = None
+        self._is_short = False
+        """Whether connections cannot be taken, since the last time that all were."""
         self._is_open = False
         self._accepts = False
 
@@ -97,6 +99,7 @@ class Acceptor:
             try:
                 connected, _address = listener.socket.accept()
             except (BlockingIOError, InterruptedError):
+                self._is_short = False
                 return
             except OSError as error:
                 if error.errno in GONE:
@@ -119,7 +122,11 @@ class Acceptor:
         except OSError:
             return  # No TLS, or no client any more: there is nobody to tell.
         self._shaking -= {asyncio.current_task()}
-        await self._serve(reader, writer)
+        try:
+            await self._serve(reader, writer)
+        except BaseException:
+            writer.transport.abort()  # Whoever failed may not have come so far as to close it.
+            raise
 
     async def _streams(
         self, connected: socket.socket, listener: Listener
@@ -147,7 +154,10 @@ class Acceptor:
             self._resume()
 
     def _take_breath(self, error: OSError) -> None:
-        log.error("no connection can be accepted: %s", error.strerror)
+        if not self._is_short:
+            self._is_short = True
+            self._config.counted.accept_pauses += 1
+            log.error("no connection can be accepted: %s", error.strerror)
         self._pause()
         self._breath = self._loop.call_later(BREATH_S, self._breathe)
 

@@ -6,15 +6,18 @@ are left out and counted.
 
 from __future__ import annotations
 
+import errno
 import json
-import logging
+import os
 import queue
 import sys
+import threading
+import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
 from datetime import UTC, datetime
-from logging.handlers import QueueHandler, QueueListener, WatchedFileHandler
-from typing import Any, cast
+from pathlib import Path
+from typing import Any, TypeAlias
 
 import attrs
 
@@ -23,7 +26,11 @@ from antiphon.transport.access_log import Entry
 from antiphon.transport.counted import Counted
 
 MOST_WAITING = 10_000
+LAST_LINES_S = 1.0
+"""What the last lines get to be written at the end."""
 STDOUT = "-"
+
+_Waiting: TypeAlias = "queue.SimpleQueue[tuple[float, Entry] | None]"
 
 
 @contextmanager
@@ -34,66 +41,112 @@ def writing(target: str, counted: Counted) -> Iterator[Callable[[Entry], None]]:
     be opened.
     """
     try:
-        handler = (
-            logging.StreamHandler(sys.stdout)
-            if target == STDOUT
-            else WatchedFileHandler(target, encoding="utf-8")
-        )
+        lines = _Lines(_standard_output() if target == STDOUT else _WatchedFile(target))
     except OSError as error:
-        raise StartupError(f"Cannot write the access log {target}: {error.strerror}.") from None
+        why = "nobody reads the pipe" if error.errno == errno.ENXIO else error.strerror
+        raise StartupError(f"Cannot write the access log {target}: {why}.") from None
+    waiting: _Waiting = queue.SimpleQueue()
+    # Nobody waits for it at the end of the process: it may hang in a write for ever.
+    thread = threading.Thread(target=_write_all, args=(waiting, lines, counted), daemon=True)
+    thread.start()
 
-    def lose(_: logging.LogRecord) -> None:
-        counted.access_lines_lost += 1
-
-    handler.handleError = lose  # type: ignore[method-assign, assignment]
-    handler.setFormatter(_Lines())
-    waiting: queue.SimpleQueue[logging.LogRecord] = queue.SimpleQueue()
-    putting = _Putting(waiting, lose)
-    listener = QueueListener(waiting, handler)
-    listener.start()
-    try:
-        yield lambda entry: putting.emit(_record(entry))
-    finally:
-        listener.stop()
-        with suppress(OSError):  # The disk is full still.
-            handler.close()
-
-
-class _Putting(QueueHandler):
-    """Puts records as they are: to make their text is the listener's work."""
-
-    def __init__(
-        self,
-        waiting: queue.SimpleQueue[logging.LogRecord],
-        lose: Callable[[logging.LogRecord], None],
-    ) -> None:
-        super().__init__(waiting)
-        self._waiting = waiting
-        self._lose = lose
-
-    def prepare(self, record: logging.LogRecord) -> logging.LogRecord:
-        return record
-
-    def enqueue(self, record: logging.LogRecord) -> None:
-        if self._waiting.qsize() < MOST_WAITING:
-            self._waiting.put_nowait(record)
+    def write(entry: Entry) -> None:
+        if waiting.qsize() < MOST_WAITING:
+            waiting.put((time.time(), entry))
         else:
-            self._lose(record)
+            counted.access_lines_lost += 1
+
+    try:
+        yield write
+    finally:
+        waiting.put(None)
+        thread.join(LAST_LINES_S)
+        if not thread.is_alive():
+            lines.file.close()
 
 
-def _record(entry: Entry) -> logging.LogRecord:
-    """Made here, where a logger would look for the caller's file and line."""
-    return logging.LogRecord("antiphon.access", logging.INFO, "", 0, entry, None, None)
+def _write_all(waiting: _Waiting, lines: _Lines, counted: Counted) -> None:
+    while (each := waiting.get()) is not None:
+        try:
+            lines.write(*each)
+        except OSError:
+            counted.access_lines_lost += 1
 
 
-class _Lines(logging.Formatter):
-    def format(self, record: logging.LogRecord) -> str:
-        entry = cast("Entry", record.msg)
-        when = datetime.fromtimestamp(record.created, UTC)
-        told: dict[str, Any] = {"time": when.isoformat(timespec="milliseconds")}
-        told["client"] = entry.client
-        if entry.peer is not None:
-            told |= attrs.asdict(entry.peer)
-        for name in ("id", "method", "path", "status", "bytes"):
-            told[name] = getattr(entry, name)
-        return json.dumps({**told, "seconds": round(entry.seconds, 6)})
+class _Lines:
+    """Writes entries to ``file``, each on a line of its own."""
+
+    def __init__(self, file: _Descriptor) -> None:
+        self.file = file
+        self._is_torn = False
+        """Whether the last line has no end."""
+
+    def write(self, when: float, entry: Entry) -> None:
+        """Raises ``OSError`` where the line is lost, or its end."""
+        self.file.look()
+        line = b"\n" * self._is_torn + _line(when, entry).encode() + b"\n"
+        rest = memoryview(line)
+        try:
+            while rest:
+                rest = rest[self.file.write(rest) :]
+        finally:
+            if len(rest) < len(line):
+                self._is_torn = bool(rest)
+
+
+class _Descriptor:
+    """A file that is written without a buffer: one would be lost or waited for at the end."""
+
+    def __init__(self, number: int) -> None:
+        self._number = number
+
+    def look(self) -> None:
+        """Have the right file open."""
+
+    def write(self, data: memoryview) -> int:
+        """How many of the bytes were taken."""
+        return os.write(self._number, data)
+
+    def close(self) -> None:
+        os.close(self._number)
+
+
+def _standard_output() -> _Descriptor:
+    if sys.stdout is None:  # Closed by whoever started the process.
+        raise OSError(errno.EBADF, os.strerror(errno.EBADF))
+    return _Descriptor(os.dup(sys.stdout.fileno()))
+
+
+class _WatchedFile(_Descriptor):
+    """The file at ``path``, whichever that is at the time."""
+
+    def __init__(self, path: str) -> None:
+        super().__init__(_opened(path))
+        self._path = Path(path).absolute()
+
+    def look(self) -> None:
+        """Raises ``OSError`` where no file can be there; the next line tries again."""
+        with suppress(FileNotFoundError):
+            if os.path.samestat(self._path.stat(), os.fstat(self._number)):
+                return
+        opened = _opened(self._path)
+        os.close(self._number)
+        self._number = opened
+
+
+def _opened(path: str | Path) -> int:
+    """Open to append. A pipe without a reader is ``ENXIO``, where ``open`` would wait for one."""
+    flags = os.O_WRONLY | os.O_APPEND | os.O_CREAT | os.O_CLOEXEC | os.O_NONBLOCK
+    number = os.open(path, flags, 0o666)
+    os.set_blocking(number, True)
+    return number
+
+
+def _line(when: float, entry: Entry) -> str:
+    time_of = datetime.fromtimestamp(when, UTC).isoformat(timespec="milliseconds")
+    told: dict[str, Any] = {"time": time_of, "client": entry.client}
+    if entry.peer is not None:
+        told |= attrs.asdict(entry.peer)
+    for name in ("id", "method", "path", "status", "bytes"):
+        told[name] = getattr(entry, name)
+    return json.dumps({**told, "seconds": round(entry.seconds, 6)})
