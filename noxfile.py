@@ -57,7 +57,11 @@ def serve(session: nox.Session) -> None:
 
 @nox.session
 def tests(session: nox.Session) -> None:
-    """The whole test suite: real sockets, real SDKs, the real default model."""
+    """The test suite: real sockets, real SDKs, the real default model.
+
+    Hostile clients (``transport``) and the clients of others (``conformance``) have sessions of
+    their own.
+    """
     install(session, "tests")
     session.run("antiphon", "fetch", "--quiet")
     session.run("pytest", *session.posargs, env={"OMP_NUM_THREADS": "1"})
