@@ -6,6 +6,7 @@
     ├── InvalidRequest                400 invalid_request_error (code and param per case)
     │   ├── MethodNotAllowed          405                       method_not_allowed
     │   ├── HeadersTooLarge           431                       headers_too_large
+    │   ├── CodingNotSupported        501                       unsupported_transfer_encoding
     │   └── VersionNotSupported       505                       http_version_not_supported
     ├── NotFound                      404 invalid_request_error (unknown_url, model_not_found, …)
     ├── Unauthorized                  401 authentication_error  invalid_api_key
@@ -104,8 +105,16 @@ class HeadersTooLarge(InvalidRequest):
     default_code = "headers_too_large"
 
 
+class CodingNotSupported(InvalidRequest):
+    """A transfer coding of a body that is not ``chunked`` alone (RFC 9112, section 6.1)."""
+
+    status = 501
+    default_code = "unsupported_transfer_encoding"
+
+
 class VersionNotSupported(InvalidRequest):
-    """A version of HTTP that the server was told not to speak (RFC 9110, section 15.6.6)."""
+    """A version of HTTP that the server does not speak, or was told not to (RFC 9110, section
+    15.6.6)."""
 
     status = 505
     default_code = "http_version_not_supported"

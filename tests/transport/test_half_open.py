@@ -13,6 +13,7 @@ from hypercorn.typing import (
     ASGISendCallable,
     Scope,
     WebsocketAcceptEvent,
+    WebsocketCloseEvent,
 )
 
 from transport.hosting import H1Client, H2Client, serving
@@ -79,6 +80,45 @@ async def test_an_upgrade_with_more_behind_it(
         assert answer.startswith(b"HTTP/1.1 400 Bad Request\r\n")
         assert answer.count(b"HTTP/1.1") == 1
         assert b'"code":"invalid_http"' in answer.partition(HEAD_END)[2]
+
+
+@pytest.mark.parametrize("turns", range(12))
+@pytest.mark.parametrize("path", [b"/socket", b"/nowhere"])
+async def test_a_byte_that_comes_while_a_handshake_is_answered(
+    caplog: pytest.LogCaptureFixture, turns: int, path: bytes
+) -> None:
+    """Before, between and after the pieces of an answer, whoever gives it: there is one."""
+    async with scene(caplog) as it, H1Client.open(it.listener) as client:
+        handshake = UPGRADE.replace(b"/socket", path)
+        if not turns:
+            handshake += b"X"
+        await client.send(handshake)
+        for _ in range(turns):
+            await asyncio.sleep(0)
+        client.writer.write(b"X")
+        client.writer.write_eof()
+        answer = await client.rest()
+        assert answer.count(b"HTTP/1.1 ") <= 1
+    assert not caplog.records
+
+
+async def test_an_application_is_told_of_a_handshake_that_was_refused() -> None:
+    told = asyncio.Event()
+
+    async def asgi(scope: Scope, receive: ASGIReceiveCallable, send: ASGISendCallable) -> None:
+        if scope["type"] != "websocket":
+            raise NotImplementedError
+        while (await receive())["type"] != "websocket.disconnect":
+            pass
+        refusal: WebsocketCloseEvent = {"type": "websocket.close", "code": 1000, "reason": None}
+        await send(refusal)
+        told.set()
+
+    async with serving(asgi) as listener, H1Client.open(listener) as client:
+        await client.send(UPGRADE + b"X")
+        assert (await client.rest()).count(b"HTTP/1.1 400 ") == 1
+        with anyio.fail_after(9):
+            await told.wait()
 
 
 async def test_an_upgrade_alone(caplog: pytest.LogCaptureFixture) -> None:

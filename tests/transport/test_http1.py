@@ -196,13 +196,26 @@ async def test_an_upgrade_with_sound_settings_is_http2(app: Quart, settings: str
         assert head.startswith(b"HTTP/1.1 101 Switching Protocols\r\n")
 
 
-@pytest.mark.parametrize("settings", ["A", base64.urlsafe_b64encode(b"12345").decode()])
-async def test_an_upgrade_with_broken_settings_stays_http1(app: Quart, settings: str) -> None:
+@pytest.mark.parametrize(
+    "settings",
+    [
+        pytest.param("A", id="no base64"),
+        pytest.param(base64.urlsafe_b64encode(b"12345").decode(), id="half a setting"),
+        pytest.param("AAT_____", id="a window above 2^31-1"),
+        pytest.param("AAIAAAAH", id="push that is neither on nor off"),
+        pytest.param("AAUAAAAB", id="frames of a byte"),
+        pytest.param("AAMAAABkAAUAAAAB", id="the second of two"),
+    ],
+)
+async def test_an_upgrade_with_broken_settings_stays_http1(
+    app: Quart, settings: str, caplog: pytest.LogCaptureFixture
+) -> None:
     async with serving(app) as listener, H1Client.open(listener) as client:
         extra = ["Connection: Upgrade, HTTP2-Settings", f"HTTP2-Settings: {settings}"]
         await client.send(get("/hi/down", "Upgrade: h2c", *extra))
         assert (await client.until(HEAD_END)).startswith(b"HTTP/1.1 200 OK\r\n")
         assert await client.until(b"down") == b"down"
+    assert not caplog.records
 
 
 @pytest.mark.parametrize("asked", [True, False])

@@ -6,6 +6,7 @@ import asyncio
 import json
 import socket
 from contextlib import suppress
+from typing import Any
 
 import anyio
 import pytest
@@ -20,12 +21,13 @@ from hypercorn.typing import (
 from hypothesis import given
 from hypothesis import strategies as st
 
+from antiphon.transport.deadline import Deadline
 from antiphon.transport.limits import Limits
 from antiphon.transport.pace import Pace
 from antiphon.transport.peers import watched_by_the_system
 from transport.hosting import OWN_ID, H1Client, H2Client, serving
 from transport.scene import HEAD_END, scene
-from transport.test_floods import END_STREAM, HEADERS, PING, frame
+from transport.test_floods import END_STREAM, HEADERS, PING, PREFACE, SETTINGS, frame
 
 SOON = 0.05
 """Seconds: what a slow client is given here."""
@@ -57,6 +59,50 @@ async def test_a_header_block_that_does_not_end(
         assert b"connection: close" in answer
         assert code_of(answer) == "request_timeout"
         assert it.numbers() == {"slow_headers": 1}
+
+
+UPGRADE = (
+    b"GET /silent HTTP/1.1\r\nhost: x\r\nconnection: upgrade, http2-settings\r\n"
+    b"upgrade: h2c\r\nhttp2-settings: AAMAAABk\r\n\r\n"
+)
+
+
+@pytest.mark.parametrize("cut", [1, 14, 17])
+@pytest.mark.parametrize("upgrade", [False, True])
+async def test_a_header_block_in_two_pieces_has_ended_when_another_protocol_begins(
+    caplog: pytest.LogCaptureFixture, upgrade: bool, cut: int
+) -> None:
+    """Nothing is left that would end the new protocol later, or fail when it has ended."""
+    failures: list[dict[str, Any]] = []
+    asyncio.get_running_loop().set_exception_handler(lambda _, context: failures.append(context))
+    async with scene(caplog, Limits(header_timeout=SOON)) as it:
+        async with H1Client.open(it.listener) as client:
+            first = UPGRADE if upgrade else PREFACE + frame(SETTINGS)
+            await client.send(first[:cut])
+            for _ in range(20):
+                await asyncio.sleep(0)
+            await client.send(first[cut:])
+            await client.until(b"Switching Protocols" if upgrade else frame(SETTINGS, flags=1))
+        async with H1Client.open(it.listener) as slow:  # It takes longer than the other had.
+            await slow.send(b"GET /hi HTTP/1.1\r\n")
+            assert (await slow.rest()).startswith(b"HTTP/1.1 408 ")
+        assert it.numbers() == {"slow_headers": 1}
+    assert not failures
+
+
+async def test_a_deadline_can_be_missed_again() -> None:
+    missed = asyncio.Event()
+    deadline = Deadline(0, missed.set)
+    for _ in range(2):
+        deadline.watch(True)
+        with anyio.fail_after(9):
+            await missed.wait()
+        missed.clear()
+    deadline.watch(True)
+    deadline.watch(False)
+    await asyncio.sleep(0)
+    await asyncio.sleep(0)
+    assert not missed.is_set()
 
 
 async def test_a_header_block_that_comes_byte_by_byte(caplog: pytest.LogCaptureFixture) -> None:

@@ -14,7 +14,7 @@ from hypercorn.protocol.ws_stream import WSStream
 from hypercorn.typing import H11SendableEvent
 
 from antiphon.transport.bare_errors import dressed, error_for, head_and_body, is_bare
-from antiphon.transport.http1_rules import finished_head
+from antiphon.transport.http1_rules import OTHER_CODING, finished_head
 from antiphon.transport.http1_sending import Frames
 from antiphon.transport.settings import UNREAD_BODY, HostConfig
 from antiphon.transport.wire import Wire
@@ -111,7 +111,8 @@ class Answering(H11Protocol):
 
     async def _send_error_response(self, status_code: int) -> None:
         """Hypercorn's has no body."""
-        headers, body = head_and_body(error_for(status_code), self.config)
+        error = OTHER_CODING if status_code == OTHER_CODING.status else error_for(status_code)
+        headers, body = head_and_body(error, self.config)
         headers += [(b"connection", b"close"), *self.config.response_headers("h11")]
         await self._send_h11_event(h11.Response(status_code=status_code, headers=headers))
         await self._send_h11_event(h11.Data(data=body))

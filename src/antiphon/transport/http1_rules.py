@@ -13,8 +13,11 @@ from h2.exceptions import InvalidSettingsValueError
 from h2.settings import Settings
 from hypercorn.typing import H11SendableEvent
 
-from antiphon.errors import RequestTimeout, VersionNotSupported
+from antiphon.errors import CodingNotSupported, RequestTimeout, VersionNotSupported
 
+OTHER_CODING = CodingNotSupported(
+    "A body has to be sent with a content-length, or with transfer-encoding: chunked and no other."
+)
 OTHER_VERSION = VersionNotSupported("This version of HTTP is not spoken here.")
 
 
