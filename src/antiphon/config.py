@@ -116,10 +116,15 @@ class Config:
             raise StartupError("--client-ca needs --certfile and --keyfile.")
         if self.bind and (self.host, self.port) != (DEFAULTS.host, DEFAULTS.port):
             raise StartupError("--bind stands in the place of --host and --port.")
+        for text, address in zip(self.bind, self.addresses, strict=False):
+            if self.addresses.count(address) > 1 and not _is_any_port(address):
+                raise StartupError(f"--bind {text} is given twice.")
         if self.access_log == "":
             raise StartupError("--access-log is a file, or - for standard output.")
         if self.loop == "uvloop" and find_spec("uvloop") is None:
-            raise StartupError("--loop uvloop needs uvloop: pip install 'antiphon[uvloop]'.")
+            raise StartupError(
+                "--loop uvloop needs uvloop: pip install uvloop, with the pip of this environment."
+            )
         limits = self.limits
         if limits.stream_low > limits.stream_high:
             raise StartupError("--stream-low must not be above --stream-high.")
@@ -142,6 +147,10 @@ class Config:
 def _is_origin(text: str) -> bool:
     """Whether a browser could name it in ``Origin`` (RFC 6454, section 6.2), or ``*``."""
     return text == "*" or re.fullmatch(r"[a-z][a-z0-9+.-]*://[^/?#@\s\\]+", text) is not None
+
+
+def _is_any_port(address: Address) -> bool:
+    return isinstance(address, TcpAddress) and address.port == 0
 
 
 DEFAULTS = Config()

@@ -53,6 +53,43 @@ def test_limits_that_cannot_be(name: str, value: str) -> None:
         serve.make_context("serve", [f"--{name.replace('_', '-')}", value])
 
 
+NUMBERS = [
+    each.name for each in serve.params if isinstance(each.type, click.IntRange | click.FloatRange)
+]
+
+
+@pytest.mark.parametrize("name", NUMBERS)
+@pytest.mark.parametrize("value", ["inf", "-inf", "nan", "1e300", str(2**63)])
+def test_numbers_that_would_break_connections(
+    name: str, value: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    with pytest.raises(click.BadParameter):
+        serve.make_context("serve", [f"--{name.replace('_', '-')}", value])
+    monkeypatch.setenv(f"ANTIPHON_{name.upper()}", value)
+    with pytest.raises(click.BadParameter):
+        serve.make_context("serve", [], auto_envvar_prefix="ANTIPHON")
+
+
+@pytest.mark.parametrize(
+    ("flag", "value"),
+    [
+        ("--stall-timeout", "86401"),  # TCP_USER_TIMEOUT is milliseconds in 31 bits
+        ("--h2-max-concurrent-streams", str(2**32)),
+        ("--max-header-bytes", str(2**32)),
+        ("--backlog", "65536"),
+        ("--h2-initial-window", "65534"),
+        ("--connection-high", "1"),
+        ("--stream-high", "1"),
+        ("--stream-low", "1"),
+        ("--max-header-fields", "1"),
+        ("--sse-ping-interval", "1e-9"),
+    ],
+)
+def test_numbers_that_are_too_large_or_too_small(flag: str, value: str) -> None:
+    with pytest.raises(click.BadParameter):
+        serve.make_context("serve", [flag, value])
+
+
 @pytest.mark.parametrize("name", [name for name in HINTS if get_origin(HINTS[name]) is Literal])
 def test_choices_are_what_the_setting_can_be(name: str) -> None:
     kind = PARAMETERS[name].type

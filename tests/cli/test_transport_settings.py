@@ -29,6 +29,7 @@ from antiphon.cli import serve as command
 from antiphon.config import Config
 from antiphon.errors import StartupError
 from antiphon.serving import Opening, serve_forever
+from antiphon.transport.addresses import Address, InheritedAddress, TcpAddress
 from antiphon.transport.ending import Ending
 from antiphon.transport.limits import Limits
 
@@ -228,7 +229,7 @@ def test_the_event_loop(monkeypatch: pytest.MonkeyPatch, loop: str, module: str)
 def test_without_uvloop_the_loop_is_asyncios(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(config_module, "find_spec", lambda name: None)
     assert loop_of(monkeypatch).startswith("asyncio.")
-    with pytest.raises(StartupError, match=r"antiphon\[uvloop\]"):
+    with pytest.raises(StartupError, match="pip install uvloop"):
         Config(loop="uvloop").check()
 
 
@@ -250,6 +251,8 @@ def loop_of(monkeypatch: pytest.MonkeyPatch, *arguments: str) -> str:
     [
         ({"bind": ("localhost",)}, "Address 'localhost' is none of"),
         ({"bind": ("127.0.0.1:0",), "port": 1}, "--bind stands in the place of --host and --port."),
+        ({"bind": ("fd://3", "fd://3")}, "--bind fd://3 is given twice."),
+        ({"bind": ("unix:a", "unix:./a")}, "--bind unix:a is given twice."),
         ({"client_ca": Path("ca.pem")}, "--client-ca needs --certfile and --keyfile."),
         ({"access_log": ""}, "--access-log is a file"),
         ({"access_log": "/no/such/place"}, "Cannot write the access log /no/such/place: No such"),
@@ -268,6 +271,40 @@ async def test_what_cannot_be_is_one_line(settings: dict[str, Any], line: str) -
         await serve_forever(config(**settings), lambda said: None)
     assert str(caught.value).startswith(line)
     assert "\n" not in str(caught.value)
+
+
+@pytest.mark.parametrize(
+    ("variables", "flags", "addresses"),
+    [
+        ({"BIND": "unix:x"}, ["--port", "7"], (TcpAddress("127.0.0.1", 7),)),
+        ({"PORT": "7", "HOST": "::1"}, ["--bind", "fd://5"], (InheritedAddress(5),)),
+    ],
+)
+def test_flags_win_over_variables(
+    monkeypatch: pytest.MonkeyPatch,
+    variables: dict[str, str],
+    flags: list[str],
+    addresses: tuple[Address, ...],
+) -> None:
+    made: list[Config] = []
+
+    async def keep(config: Config, say: Any) -> bool:
+        made.append(config)
+        return True
+
+    monkeypatch.setattr(command, "serve_forever", keep)
+    environment = {f"ANTIPHON_{name}": value for name, value in variables.items()}
+    result = CliRunner().invoke(command.serve, flags, env=environment)
+    assert (result.exit_code, [each.addresses for each in made]) == (0, [addresses])
+
+
+def test_what_is_refused_says_which_part_is_a_variable() -> None:
+    environment = {"ANTIPHON_BIND": "unix:x", "ANTIPHON_PORT": "7"}
+    result = CliRunner().invoke(command.serve, [], env=environment)
+    assert result.output == (
+        "Error: --bind stands in the place of --host and --port. "
+        "(Here --bind is ANTIPHON_BIND, --port is ANTIPHON_PORT.)\n"
+    )
 
 
 @pytest.mark.parametrize("loop", ["asyncio", "uvloop"])

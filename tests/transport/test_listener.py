@@ -16,7 +16,7 @@ from cryptography.hazmat.primitives.serialization import (
 )
 
 from antiphon.errors import StartupError
-from antiphon.transport.addresses import InheritedAddress
+from antiphon.transport.addresses import InheritedAddress, TcpAddress, UnixAddress
 from antiphon.transport.listener import bind, listen
 from transport.hosting import certificate
 
@@ -172,3 +172,18 @@ def test_file_descriptors_that_cannot_be_served(tmp_path: Path) -> None:
             os.fstat(bad.fileno())  # It stays open: it is not ours.
     with pytest.raises(StartupError, match="fd://99999 is no open socket"):
         listen(InheritedAddress(99999))
+
+
+def test_a_backlog_that_no_system_has_leaves_nothing_behind(tmp_path: Path) -> None:
+    path = tmp_path / "a.sock"
+    with socket.socket() as given:
+        given.bind(("127.0.0.1", 0))
+        for address in (
+            UnixAddress(path),
+            TcpAddress("127.0.0.1", 0),
+            InheritedAddress(given.fileno()),
+        ):
+            with pytest.raises(StartupError, match="Cannot listen on"):
+                listen(address, backlog=3_000_000_000)
+        assert given.getsockname()
+    assert not path.exists()

@@ -13,6 +13,8 @@ import anyio
 import click
 
 from antiphon.cli.limit_options import limit_options, take_limits
+from antiphon.cli.ranges import COUNT_OR_OFF, GIB, SECONDS_OR_OFF
+from antiphon.cli.sources import let_flags_win, with_sources
 from antiphon.config import (
     DEFAULT_FIXTURES,
     DEFAULTS,
@@ -43,7 +45,7 @@ from responsory.projections.responses import Profile
 @click.option(
     "--backlog",
     default=DEFAULTS.backlog,
-    type=click.IntRange(1),
+    type=click.IntRange(1, 65535),
     help="Connections that may wait to be accepted, on each address.",
 )
 @click.option(
@@ -85,9 +87,9 @@ from responsory.projections.responses import Profile
 )
 @click.option("--device", default=DEFAULTS.device, help="auto, cpu or cuda[:N].")
 @click.option("--dtype", default=DEFAULTS.dtype, help="auto, float32, bfloat16 or float16.")
-@click.option("--threads", default=DEFAULTS.threads, type=click.IntRange(1), help="Of torch.")
+@click.option("--threads", default=DEFAULTS.threads, type=click.IntRange(1, 1024), help="Of torch.")
 @click.option(
-    "--max-running", default=DEFAULTS.max_running, type=click.IntRange(1), help="Batch size."
+    "--max-running", default=DEFAULTS.max_running, type=click.IntRange(1, 65536), help="Batch size."
 )
 @click.option("--served-model-name", multiple=True, help="Public id of the model; repeatable.")
 @click.option("--strict-requests", is_flag=True, help="Refuse unknown fields in requests.")
@@ -112,25 +114,25 @@ from responsory.projections.responses import Profile
 @click.option(
     "--request-timeout",
     default=DEFAULTS.request_timeout,
-    type=click.FloatRange(0),
+    type=SECONDS_OR_OFF,
     help="Seconds an answer may take; 0 is off.",
 )
 @click.option(
     "--max-body",
     default=DEFAULTS.max_body,
-    type=click.IntRange(1),
+    type=click.IntRange(1, 1024 * GIB),
     help="Bytes of a request body; more is refused.",
 )
 @click.option(
     "--rate-limit",
     default=DEFAULTS.rate_limit,
-    type=click.IntRange(0),
+    type=COUNT_OR_OFF,
     help="Generation requests per minute and API key; 0 is off.",
 )
 @click.option(
     "--max-waiting",
     default=DEFAULTS.max_waiting,
-    type=click.IntRange(0),
+    type=COUNT_OR_OFF,
     help="Sequences that may wait for the engine; more are refused. 0 is off.",
 )
 @click.option(
@@ -145,13 +147,13 @@ from responsory.projections.responses import Profile
 @click.option(
     "--sse-ping-interval",
     default=DEFAULTS.sse_ping_interval,
-    type=click.FloatRange(0),
+    type=SECONDS_OR_OFF,
     help="Seconds of silence before a stream carries a comment; 0 is off.",
 )
 @click.option(
     "--drain-timeout",
     default=DEFAULTS.drain_timeout,
-    type=click.FloatRange(0),
+    type=SECONDS_OR_OFF,
     help="Seconds that open answers get when the server is told to stop.",
 )
 @click.option(
@@ -168,13 +170,14 @@ def serve(**options: Any) -> None:
     set in the environment, as ANTIPHON_ and its name.
     """
     logging.basicConfig(format="%(levelname)s %(name)s: %(message)s", level=logging.WARNING)
+    let_flags_win(options)
     try:
         config = Config(limits=take_limits(options), **options)
         config.check()
         loop = {"use_uvloop": config.uses_uvloop}
         at_rest = anyio.run(serve_forever, config, click.echo, backend_options=loop)
     except StartupError as error:
-        raise click.ClickException(str(error)) from None
+        raise click.ClickException(with_sources(str(error))) from None
     if not at_rest:
         _leave()
 

@@ -102,9 +102,14 @@ def listen(
             return Listener(_tcp(host, port, backlog), host, certificate)
         case UnixAddress(path):
             made, file = bind_file(path)
-            made.listen(backlog)
+            listener = Listener(made, "", file=file)
+            try:
+                made.listen(backlog)
+            except _NOT_SO as error:
+                listener.close()
+                raise StartupError(f"Cannot listen on unix:{path}: {_words(error)}.") from None
             made.setblocking(False)
-            return Listener(made, "", file=file)
+            return listener
         case InheritedAddress(fd):
             return _inherited(fd, certificate, backlog)
 
@@ -124,13 +129,23 @@ def _tcp(host: str, port: int, backlog: int) -> socket.socket:
         listening.bind(address)
         listening.listen(backlog)
         listening.setblocking(False)
-    except OSError as error:
+    except _NOT_SO as error:
         listening.close()
         raise StartupError(_why_not(host, port, error)) from None
     return listening
 
 
-def _why_not(host: str, port: int, error: OSError) -> str:
+_NOT_SO = (OSError, OverflowError)
+"""What ``listen`` raises; the latter for a backlog that no system's number holds."""
+
+
+def _words(error: OSError | OverflowError) -> str:
+    return (isinstance(error, OSError) and error.strerror) or str(error)
+
+
+def _why_not(host: str, port: int, error: OSError | OverflowError) -> str:
+    if isinstance(error, OverflowError):
+        return f"Cannot listen on {host}:{port}: {error}."
     if error.errno == errno.EADDRINUSE:
         return f"Port {port} on {host} is in use. Stop its owner or choose another --port."
     if error.errno == errno.EACCES:
@@ -152,9 +167,9 @@ def _inherited(fd: int, certificate: Certificate | None, backlog: int) -> Listen
         raise StartupError(f"fd://{fd} is not a bound stream socket.")
     try:
         listening.listen(backlog)
-    except OSError as error:
+    except _NOT_SO as error:
         listening.detach()
-        raise StartupError(f"Cannot listen on fd://{fd}: {error.strerror}.") from None
+        raise StartupError(f"Cannot listen on fd://{fd}: {_words(error)}.") from None
     listening.setblocking(False)
     listening.set_inheritable(False)
     if listening.family == socket.AF_UNIX:
