@@ -7,7 +7,8 @@ import socket
 import sys
 import threading
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
+from functools import partial
 from pathlib import Path
 
 import anyio
@@ -21,6 +22,23 @@ from benchmarks.serving.word_prompter import WordPrompter
 from antiphon.engines.port import EngineRequest, Finish, StepFrame
 
 CPU = min(os.sched_getaffinity(0))
+GUARD_S = 20.0
+
+
+def until(condition: Callable[[], bool]) -> None:
+    """Wait for it, and not for ever."""
+    deadline = time.monotonic() + GUARD_S
+    while not condition():
+        assert time.monotonic() < deadline
+        time.sleep(0.005)
+
+
+def has_ended(status: Path) -> bool:
+    """Whether the process of a ``/proc/PID/stat`` has gone, or waits for nothing but its parent."""
+    try:
+        return status.read_text().rpartition(")")[2].split()[0] == "Z"
+    except (FileNotFoundError, ProcessLookupError):
+        return True
 
 
 def test_cpu_time_is_that_of_the_process_clock() -> None:
@@ -63,16 +81,14 @@ def test_a_process_is_pinned_and_ends_with_its_children() -> None:
         "time.sleep(600)"
     )
     process = Process([sys.executable, "-c", code], CPU)
-    while len(pids := accounts.tree(process.pid)) < 2:
-        time.sleep(0.005)
+    until(lambda: len(accounts.tree(process.pid)) == 2)
+    pids = accounts.tree(process.pid)
     assert all(os.sched_getaffinity(pid) == {CPU} for pid in pids)
     assert accounts.rss_bytes(process.pid) > accounts.rss_bytes(pids[1]) > 0
     process.stop()
     process.stop()
     for pid in pids[1:]:  # it is no child of ours, so it is gone or about to be
-        status = Path(f"/proc/{pid}/stat")
-        while status.exists() and status.read_text().rpartition(")")[2].split()[0] != "Z":
-            time.sleep(0.005)
+        until(partial(has_ended, Path(f"/proc/{pid}/stat")))
 
 
 def test_a_server_that_does_not_come_up_says_why() -> None:
