@@ -15,6 +15,7 @@ import click
 from antiphon.cli.limit_options import limit_options, take_limits
 from antiphon.cli.ranges import COUNT_OR_OFF, GIB, SECONDS_OR_OFF
 from antiphon.cli.sources import let_flags_win, with_sources
+from antiphon.cli.standard import hold_standard_files, say
 from antiphon.config import (
     DEFAULT_FIXTURES,
     DEFAULTS,
@@ -170,12 +171,13 @@ def serve(**options: Any) -> None:
     set in the environment, as ANTIPHON_ and its name.
     """
     logging.basicConfig(format="%(levelname)s %(name)s: %(message)s", level=logging.WARNING)
+    hold_standard_files()
     let_flags_win(options)
     try:
         config = Config(limits=take_limits(options), **options)
         config.check()
         loop = {"use_uvloop": config.uses_uvloop}
-        at_rest = anyio.run(serve_forever, config, click.echo, backend_options=loop)
+        at_rest = anyio.run(serve_forever, config, say, backend_options=loop)
     except StartupError as error:
         raise click.ClickException(with_sources(str(error))) from None
     if not at_rest:
