@@ -71,7 +71,9 @@ async def test_a_full_server_refuses_what_generates_and_nothing_else(protocol: s
         assert_overloaded(await client.post(CHAT, content=b"{", headers=JSON))
         assert_overloaded(await client.post(CHAT, content=b"x"))
         assert len(host.engine.requests) == MOST
-        assert (await client.get("/ready")).status_code == 200
+        ready, health = await client.get("/ready"), await client.get("/health")
+        assert (ready.status_code, ready.json()) == (503, {"status": "overloaded"})
+        assert (health.status_code, health.json()) == (200, {"status": "ok"})
         for path in ("/tokenize", "/v1/responses/input_tokens"):
             body = BODIES[RESPONSES] if "input" in path else {"prompt": "hi"}
             assert (await client.post(path, json=body)).status_code == 200

@@ -140,7 +140,9 @@ async def test_clients_must_be_known(tmp_path: Path) -> None:
             assert (await known.get(f"{url}/ready")).status_code == 200
 
 
-async def test_a_hangup_has_the_certificate_read_again(tmp_path: Path) -> None:
+async def test_a_hangup_has_the_certificate_read_again(
+    tmp_path: Path, caplog: pytest.LogCaptureFixture
+) -> None:
     authority, pem = trustme.CA(), tmp_path / "server.pem"
 
     async def shown() -> bytes:
@@ -162,6 +164,8 @@ async def test_a_hangup_has_the_certificate_read_again(tmp_path: Path) -> None:
         signal.raise_signal(signal.SIGHUP)
         while await shown() == before:
             pass
+    (line,) = [each for each in caplog.records if "certificate" in each.getMessage()]
+    assert (line.getMessage(), line.levelname) == ("the certificate was read again", "WARNING")
 
 
 async def test_one_version_of_http(tmp_path: Path) -> None:

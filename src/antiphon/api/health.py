@@ -10,8 +10,11 @@ from quart import Blueprint, Response
 from antiphon import __version__
 from antiphon.api.json_response import json_response
 from antiphon.api.service import Service
+from antiphon.errors import Overloaded
 
-Condition = Literal["ok", "starting", "draining", "engine_dead"]
+Condition = Literal["ok", "starting", "draining", "engine_dead", "overloaded"]
+PASSING = frozenset({"ok", "overloaded"})
+"""What a healthy server may say: a full queue empties by itself, and is no reason to end it."""
 
 
 def blueprint(condition: Callable[[], Condition]) -> Blueprint:
@@ -23,10 +26,13 @@ def blueprint(condition: Callable[[], Condition]) -> Blueprint:
         return json_response({"status": "ok"})
 
     @routes.get("/health")
-    @routes.get("/ready")
     async def health() -> Response:
         found = condition()
-        return json_response({"status": found}, 200 if found == "ok" else 503)
+        return _told("ok" if found in PASSING else found)
+
+    @routes.get("/ready")
+    async def ready() -> Response:
+        return _told(condition())
 
     @routes.get("/version")
     async def version() -> Response:
@@ -35,10 +41,18 @@ def blueprint(condition: Callable[[], Condition]) -> Blueprint:
     return routes
 
 
+def _told(condition: Condition) -> Response:
+    return json_response({"status": condition}, 200 if condition == "ok" else 503)
+
+
 def condition_of(service: Service) -> Condition:
     """The condition of a service that has been started."""
     if service.fanout.closed:
         return "draining"
     if service.fanout.engine_gone or not all(model.info.healthy for model in service.catalogue):
         return "engine_dead"
+    try:
+        service.fanout.check_room()
+    except Overloaded:
+        return "overloaded"
     return "ok"

@@ -116,7 +116,8 @@ def reloaded_on_hangup(certificate: Certificate | None) -> Iterator[None]:
         except StartupError as error:
             log.error("the certificate was not changed: %s", error)
         else:
-            log.info("the certificate was read again")
+            # Nothing is wrong, but whoever sent the signal wants to know, and less is not shown.
+            log.warning("the certificate was read again")
 
     loop = asyncio.get_running_loop()
     loop.add_signal_handler(signal.SIGHUP, reload)
