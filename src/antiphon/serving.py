@@ -20,6 +20,7 @@ from antiphon.transport.door import Door
 from antiphon.transport.ending import Ending
 from antiphon.transport.front import fronted
 from antiphon.transport.listener import listen
+from antiphon.transport.open_files import make_room
 from antiphon.transport.settings import HostConfig
 from antiphon.transport.sink import StepFlush
 from antiphon.transport.tls import Certificate, reloaded_on_hangup
@@ -38,6 +39,7 @@ async def serve_forever(config: Config, say: Callable[[str], None]) -> bool:
     """
     ending = Ending()
     opening = Opening(config, ending)
+    make_room(config.limits.max_connections)
     with ExitStack() as stack:
         certificate = _certificate(config)
         listeners = [
