@@ -166,7 +166,10 @@ class Calls(TaskGroup):
         scope: Scope,
         send: Callable[[ASGISendEvent | None], Awaitable[None]],
     ) -> Callable[[ASGIReceiveEvent], Awaitable[None]]:
-        """Start ``app``; the result puts messages into its inbox."""
+        """Start ``app``; the result puts messages into its inbox.
+
+        That of Hypercorn puts them into a queue which waits for who has gone.
+        """
         inbox = Inbox(None if scope.get("http_version") == "2" else READ_AHEAD)
 
         async def call(

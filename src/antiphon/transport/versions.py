@@ -32,9 +32,10 @@ class Http1Only(AntiphonH1):
     """One connection of a server without HTTP/2."""
 
     async def _check_protocol(self, event: h11.Request) -> None:
-        """No other protocol is offered."""
+        """No other protocol is offered; Hypercorn's cannot be told so."""
 
     async def _create_stream(self, request: h11.Request) -> None:
+        """Hypercorn's takes the preface of HTTP/2 for a request, and answers in HTTP/1.1."""
         if request.method == b"PRI" and request.http_version == b"2.0":
             await self.send(RawData(HTTP_1_1_REQUIRED))
             await self._stop_listening()
