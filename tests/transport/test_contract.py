@@ -129,6 +129,7 @@ SIGNATURES: list[tuple[Callable[..., Any], str]] = [
     (h2.connection.H2Connection._receive_frame, "self frame"),
     (h2.connection.H2Connection._receive_settings_frame, "self frame"),
     (h2.connection.H2Connection._receive_priority_frame, "self frame"),
+    (h2.connection.H2Connection._receive_goaway_frame, "self frame"),
     (h2.frame_buffer.FrameBuffer.__init__, "self server"),
     (h2.frame_buffer.FrameBuffer.__next__, "self"),
     (h2.frame_buffer.FrameBuffer._update_header_buffer, "self f"),
@@ -162,7 +163,8 @@ ATTRIBUTES: list[tuple[type, str]] = [
     (ProtocolWrapper, "app client config context protocol send server ssl state task_group"),
     (h2.connection.H2Connection, "_data_to_send decoder incoming_buffer local_settings "
                                  "state_machine streams MAX_CLOSED_STREAMS "
-                                 "highest_inbound_stream_id"),
+                                 "highest_inbound_stream_id "
+                                 "_inbound_flow_control_window_manager"),
     (h2.frame_buffer.FrameBuffer, "_data _headers_buffer"),
     (h2.connection.H2Connection, "max_outbound_frame_size outbound_flow_control_window"),
     (h2.stream.H2Stream, "_actual_content_length _expected_content_length state_machine "

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+import asyncio
 import struct
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from contextlib import suppress
 from itertools import permutations
 
@@ -12,6 +13,7 @@ from h2.errors import ErrorCodes
 from h2.events import DataReceived, PingAckReceived
 from h2.settings import SettingCodes, Settings
 from hpack import Encoder
+from hypercorn.typing import ASGIReceiveCallable, ASGISendCallable, Scope
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -19,8 +21,9 @@ from antiphon.transport.bucket import Bucket
 from antiphon.transport.counted import Counted
 from antiphon.transport.floods import Floods
 from antiphon.transport.http2_connection import ServerH2
+from antiphon.transport.http2_reading import TOGETHER
 from antiphon.transport.limits import Limits
-from transport.hosting import H1Client, H2Client
+from transport.hosting import H1Client, H2Client, serving
 from transport.scene import scene
 
 CALM = ErrorCodes.ENHANCE_YOUR_CALM
@@ -435,3 +438,64 @@ async def test_a_client_that_asks_on_and_on_and_never_reads(
                 await client.writer.drain()
         await it.tracker.until(lambda tracker: tracker.live == 0)
         assert it.numbers() == {"deaf_peers": 1}
+
+
+async def test_requests_of_one_write_begin_in_many_turns() -> None:
+    """The loop belongs to the others, too: a thousand handlers do not begin at once."""
+    turns: list[int] = []
+    turn, ends = 0, False
+    app = Empty(lambda: turns.append(turn))
+
+    def tick() -> None:
+        nonlocal turn
+        turn += 1
+        if not ends:
+            asyncio.get_running_loop().call_soon(tick)
+
+    async with serving(app) as listener, H2Client.open(listener) as client:
+        tick()
+        streams = [client.queue("/") for _ in range(500)]
+        await client.flush()
+        await client.until_ended(*streams)
+        ends = True
+        assert len(turns) == 500
+        assert max(map(turns.count, turns)) <= 2 * TOGETHER
+
+
+async def test_a_connection_that_ends_between_its_requests(
+    caplog: pytest.LogCaptureFixture,
+) -> None:
+    """Of those that had not begun none does."""
+    async with scene(caplog, few()) as it, H1Client.open(it.listener) as at:
+        requests = [request(stream) for stream in range(1, 200, 2)]
+        await at.send(PREFACE + frame(SETTINGS) + b"".join(requests))
+        await it.tracker.until(lambda tracker: tracker.live > 0)
+        at.writer.transport.abort()
+        await it.tracker.until(lambda tracker: tracker.live == 0)
+        assert not it.numbers()
+
+
+async def test_however_little_may_be_queued_control_frames_may() -> None:
+    limits = Limits(connection_high=1)
+    async with serving(Empty(), limits=limits) as listener, H2Client.open(listener) as client:
+        for _ in range(3):
+            client.h2.ping(bytes(8))
+            streams = [client.queue("/") for _ in range(10)]
+            await client.flush()
+            await client.until_ended(*streams)
+
+
+class Empty:
+    """Answers with nothing, and tells of it."""
+
+    def __init__(self, tell: Callable[[], None] = lambda: None) -> None:
+        self._tell = tell
+
+    async def __call__(
+        self, scope: Scope, receive: ASGIReceiveCallable, send: ASGISendCallable
+    ) -> None:
+        if scope["type"] != "http":
+            raise NotImplementedError
+        self._tell()
+        await send({"type": "http.response.start", "status": 200, "headers": []})
+        await send({"type": "http.response.body", "body": b"", "more_body": False})

@@ -6,7 +6,7 @@ import asyncio
 
 import pytest
 from h2.errors import ErrorCodes
-from h2.events import WindowUpdated
+from h2.events import PingAckReceived, StreamReset, WindowUpdated
 from hypercorn.typing import (
     ASGIReceiveCallable,
     ASGISendCallable,
@@ -17,7 +17,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from antiphon.transport.limits import DEFAULT_LIMITS, Limits
-from antiphon.transport.uptake import Uptake
+from antiphon.transport.uptake import MOST, MUCH, Uptake
 from transport.hosting import H1Client, H2Client, serving
 from transport.scene import HEAD_END, scene
 from transport.test_floods import DATA, END_HEADERS, END_STREAM, HEADERS, frame
@@ -140,16 +140,21 @@ def test_every_byte_is_given_back_once(steps: list[tuple[int, int, int, bool]]) 
     """By who takes it, or at the end of its stream; never before."""
     given_back = 0
 
-    def acknowledge(size: int, stream_id: int) -> None:
+    def to_all(size: int) -> None:
         nonlocal given_back
         assert size > 0
-        assert stream_id in waiting
         given_back += size
 
-    uptake, came, waiting = Uptake(acknowledge), 0, dict.fromkeys((1, 2, 3), 0)
+    def to_one(size: int, stream_id: int) -> None:
+        assert size > 0
+        windows[stream_id] += size
+
+    uptake, came, waiting = Uptake(to_all, to_one, 1), 0, dict.fromkeys((1, 2, 3), 0)
+    windows, sent = dict.fromkeys(waiting, 0), dict.fromkeys(waiting, 0)
     for stream, data, padding, ends in steps:
         uptake.came(stream, data + padding, data)
         came += data + padding
+        sent[stream] += data + padding
         waiting[stream] += data
         if taken := waiting[stream] // 2:
             uptake.taken(stream, taken)
@@ -159,6 +164,84 @@ def test_every_byte_is_given_back_once(steps: list[tuple[int, int, int, bool]]) 
             uptake.taken(stream, 5)  # Too late: it has been given back.
             waiting[stream] = 0
         assert given_back == came - sum(waiting.values())
+    for stream in waiting:
+        assert windows[stream] <= sent[stream] - waiting[stream]
+        uptake.end(stream)
+    assert windows == sent
+
+
+CROWDED = Limits(h2_initial_window=SMALL, h2_connection_window=SMALL)
+"""Less than half a megabyte is held of unfinished bodies, besides the oldest."""
+
+
+async def push(client: H2Client, stream: int, size: int) -> int:
+    """Send up to ``size`` bytes as long as the windows allow; how many were sent."""
+    sent = patience = 0
+    while sent < size and patience < 5 and client.reset(stream) is None:
+        room = min(client.h2.local_flow_control_window(stream), size - sent, 16_384)
+        if room:
+            client.h2.send_data(stream, bytes(room))
+            sent, patience = sent + room, 0
+            await client.flush()
+        else:
+            patience += 1
+            answers = len(client.of(PingAckReceived))
+            client.h2.ping(bytes(8))
+            await client.flush()
+            await client.read_until(lambda: len(client.of(PingAckReceived)) > answers)  # noqa: B023
+    return sent
+
+
+async def test_unfinished_bodies_hold_so_much_and_then_come_one_after_the_other() -> None:
+    size = 300_000
+    async with serving(Reluctant(), limits=CROWDED) as listener, H2Client.open(listener) as client:
+        await client.read_until(lambda: bool(client.seen))
+        streams = [await client.request("/", "POST", end=False) for _ in range(8)]
+        sent = {stream: await push(client, stream, size) for stream in streams}
+        assert sent[streams[0]] == size
+        others = sum(sent.values()) - size
+        assert MUCH * SMALL < others <= MUCH * SMALL + len(streams) * SMALL
+        for stream in streams:
+            await client.upload(stream, bytes(size - sent[stream]))
+            await client.until_ended(stream)
+            assert client.body(stream) == b"%d" % size
+        assert not client.goaways
+
+
+async def test_the_latest_of_very_many_unfinished_bodies_is_refused(
+    caplog: pytest.LogCaptureFixture,
+) -> None:
+    size = 60_000
+    async with scene(caplog, CROWDED) as it, H2Client.open(it.listener) as client:
+        await client.read_until(lambda: bool(client.seen))
+        sent: dict[int, int] = {}
+        while not client.of(StreamReset):
+            stream = await client.request("/echo", "POST", end=False)
+            sent[stream] = await push(client, stream, size)
+            assert len(sent) <= MOST * SMALL // size + 3
+        answers = len(client.of(PingAckReceived))
+        client.h2.ping(bytes(8))
+        await client.flush()
+        await client.read_until(lambda: len(client.of(PingAckReceived)) > answers)
+        refused = [each.stream_id for each in client.of(StreamReset)]
+        assert {*refused} <= {*list(sent)[-2:]}  # Another may have begun meanwhile.
+        assert {client.reset(each) for each in refused} == {ErrorCodes.ENHANCE_YOUR_CALM}
+        for stream in sent.keys() - refused:
+            client.h2.end_stream(stream)
+            await client.flush()
+            await client.until_ended(stream)
+            assert len(client.body(stream)) == sent[stream]
+        assert it.numbers() == {"crowded_bodies": len(refused)}
+
+
+async def test_one_body_may_be_longer_than_all_may_hold_together() -> None:
+    size = 2 * MOST * SMALL
+    async with serving(Reluctant(), limits=CROWDED) as listener, H2Client.open(listener) as client:
+        await client.read_until(lambda: bool(client.seen))
+        stream = await client.request("/", "POST", end=False)
+        await client.upload(stream, bytes(size))
+        await client.until_ended(stream)
+        assert client.body(stream) == b"%d" % size
 
 
 def head(length: int | None, *, path: str = "/echo") -> list[tuple[str, str]]:

@@ -21,7 +21,9 @@ class Counted:
     connections: int = _number("Open connections")
     accept_pauses: int = _number("Times that no connection was taken because too many were open")
     access_lines_lost: int = _number("Lines of the access log that could not be written")
-    refused_streams: int = _number("HTTP/2 streams refused above the limit of their connection")
+    refused_streams: int = _number(
+        "HTTP/2 streams refused: above the limit, or while the connection ends"
+    )
     resets_too_many: int = _number("Connections ended for the streams that their clients reset")
     control_floods: int = _number("Connections ended for frames that carry nothing")
     continuation_floods: int = _number("Connections ended for a header block without an end")
@@ -31,6 +33,9 @@ class Counted:
     slow_headers: int = _number("Header blocks that were not complete in time")
     slow_bodies: int = _number("Request bodies that did not arrive in time")
     unread_bodies: int = _number("Bodies of answered requests of which no more was taken")
+    crowded_bodies: int = _number(
+        "Request bodies refused since others of their connection held much"
+    )
     idle_ends: int = _number("Connections ended because no request came")
     silent_peers: int = _number("Connections ended because their client did not answer any more")
     deaf_peers: int = _number("Connections ended because their client read none of what it asked")

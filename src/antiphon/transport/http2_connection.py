@@ -7,20 +7,18 @@ resets and of frames that carry nothing.
 from __future__ import annotations
 
 from h2.config import H2Configuration
-from h2.connection import H2Connection
+from h2.connection import ConnectionState, H2Connection
 from h2.errors import ErrorCodes
-from h2.events import Event, StreamReset
+from h2.events import ConnectionTerminated, Event, StreamReset
 from h2.exceptions import InvalidBodyLengthError, NoSuchStreamError
-from h2.frame_buffer import FrameBuffer
 from h2.settings import SettingCodes
 from h2.stream import H2Stream, StreamState
 from hyperframe.frame import (
-    ContinuationFrame,
     DataFrame,
     Frame,
+    GoAwayFrame,
     HeadersFrame,
     PriorityFrame,
-    PushPromiseFrame,
     RstStreamFrame,
     SettingsFrame,
     WindowUpdateFrame,
@@ -28,23 +26,15 @@ from hyperframe.frame import (
 
 from antiphon.transport.counted import Counted
 from antiphon.transport.floods import Floods
+from antiphon.transport.http2_frames import Faulty, Frames
 from antiphon.transport.http2_rules import LenientSettings
 from antiphon.transport.limits import Limits
 from antiphon.transport.settings import HEADROOM
 
 FIRST_WINDOW = 65_535
 """Of every connection, until it is made larger (RFC 9113, section 6.9.2)."""
-LENGTH = 3
-"""Bytes at the beginning of a frame that tell how long it is (section 4.1)."""
-HEADER = 9
-"""Bytes of the header of a frame."""
-PRIORITY_LENGTH = 5
-OF_A_STREAM = frozenset({PriorityFrame.type, WindowUpdateFrame.type})
-"""Frames with faults that cost their stream alone."""
 KNOWN = frozenset(map(int, SettingCodes))
 """Settings that h2 has a use for; others are ignored (section 6.5.2)."""
-CONTINUATIONS = 32
-"""Frames of one header block."""
 
 
 class ServerH2(H2Connection):
@@ -80,6 +70,23 @@ class ServerH2(H2Connection):
         super().initiate_connection()
         if self._more_window > 0:
             self.increment_flow_control_window(self._more_window)
+
+    def give_to_all(self, size: int) -> None:
+        """Open the window of the connection again, by what has come on any stream. h2 opens that of
+        the stream with it, and then the client might send more of what has to be kept."""
+        if more := self._inbound_flow_control_window_manager.process_bytes(size):
+            self._prepare_for_sending([WindowUpdateFrame(0, window_increment=more)])
+
+    def give_to_one(self, size: int, stream_id: int) -> None:
+        """Open the window of a stream again, if it is open."""
+        stream = self.streams.get(stream_id)
+        if stream is not None and stream.open:
+            self._prepare_for_sending(stream.acknowledge_received_data(size))
+
+    @property
+    def goes_on(self) -> bool:
+        """Whether no GOAWAY has ended it, of either side."""
+        return self.state_machine.state is not ConnectionState.CLOSED
 
     @property
     def is_mid_frame(self) -> bool:
@@ -138,6 +145,17 @@ class ServerH2(H2Connection):
             return [], self._fault(frame.stream_id, ErrorCodes.PROTOCOL_ERROR)
         return [], []
 
+    def _receive_goaway_frame(self, frame: GoAwayFrame) -> tuple[list[Frame], list[Event]]:
+        """To h2 a GOAWAY is the end of all. A client that says it without an error opens no more
+        streams, and still reads those that it has (section 6.8)."""
+        if frame.error_code or not self.goes_on:
+            result: tuple[list[Frame], list[Event]] = super()._receive_goaway_frame(frame)
+            return result
+        event = ConnectionTerminated()
+        event.error_code = ErrorCodes.NO_ERROR
+        event.last_stream_id = frame.last_stream_id
+        return [], [event]
+
     def _judge_update(self, frame: WindowUpdateFrame) -> None:
         sent = self._granted - self.outbound_flow_control_window
         self._floods.update(sent - self._sent)
@@ -188,74 +206,3 @@ class ServerH2(H2Connection):
 def _is_on_itself(frame: HeadersFrame | PriorityFrame) -> bool:
     prioritized = isinstance(frame, PriorityFrame) or "PRIORITY" in frame.flags
     return prioritized and frame.depends_on == frame.stream_id
-
-
-class Faulty(Frame):
-    """Stands for a frame that is a fault of its stream (sections 6.3 and 6.9)."""
-
-    error_code: ErrorCodes
-
-    @property
-    def is_update(self) -> bool:
-        """Whether it is a WINDOW_UPDATE, which no stream that was never opened may get."""
-        return self.error_code is ErrorCodes.PROTOCOL_ERROR
-
-    @classmethod
-    def of(cls, stream_id: int, error_code: ErrorCodes) -> Faulty:
-        """A frame of ``stream_id`` that costs it ``error_code``."""
-        faulty = cls(stream_id)
-        faulty.error_code = error_code
-        return faulty
-
-
-class Frames(FrameBuffer):
-    """Frames out of bytes. A header block in pieces is held up to ``most`` bytes, and a frame that
-    is too long not at all, where h2 would wait for its end. Faults of a stream are ``Faulty``: the
-    library that h2 reads them with would have it end the connection."""
-
-    def __init__(self, most: int, floods: Floods) -> None:
-        super().__init__(server=True)
-        self._most = most
-        self._floods = floods
-
-    @property
-    def is_mid_frame(self) -> bool:
-        """See ``ServerH2``."""
-        begun = self._data
-        return bool(self._headers_buffer) or (bool(begun) and begun[3:4] != bytes([DataFrame.type]))
-
-    def __next__(self) -> Frame:
-        if len(self._data) >= LENGTH:
-            self._validate_frame_length(int.from_bytes(self._data[:LENGTH], "big"))
-        return self._faulty() or super().__next__()
-
-    def _faulty(self) -> Faulty | None:
-        data = self._data
-        if len(data) < HEADER or data[3] not in OF_A_STREAM or self._headers_buffer:
-            return None
-        length, stream_id = int.from_bytes(data[:LENGTH], "big"), _number(data[5:HEADER])
-        if not stream_id or len(data) < HEADER + length:
-            return None
-        if data[3] == PriorityFrame.type and length != PRIORITY_LENGTH:
-            fault = Faulty.of(stream_id, ErrorCodes.FRAME_SIZE_ERROR)
-        elif (data[3], length) == (WindowUpdateFrame.type, 4) and not _number(data[HEADER:][:4]):
-            fault = Faulty.of(stream_id, ErrorCodes.PROTOCOL_ERROR)
-        else:
-            return None
-        del data[: HEADER + length]
-        return fault
-
-    def _update_header_buffer(
-        self, f: Frame | None
-    ) -> HeadersFrame | ContinuationFrame | PushPromiseFrame | Frame | None:
-        pieces = self._headers_buffer
-        if pieces and (
-            len(pieces) > CONTINUATIONS or sum(len(each.data) for each in pieces) > self._most
-        ):
-            self._floods.continuation()
-        return super()._update_header_buffer(f)
-
-
-def _number(data: bytearray) -> int:
-    """31 bits; the first one is reserved."""
-    return int.from_bytes(data, "big") & 2**31 - 1

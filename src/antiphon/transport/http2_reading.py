@@ -14,7 +14,6 @@ from typing import Any
 
 import h2.events
 import h2.exceptions
-from h2.connection import ConnectionState
 from h2.errors import ErrorCodes
 from h2.settings import SettingCodes
 from hypercorn.events import Closed, Event, RawData, Updated
@@ -36,6 +35,14 @@ ASKING = b"antiphon"
 """What a PING carries: eight bytes of our choice."""
 LAST = b"last one"
 """What the last one does."""
+PIECE = 2 * 1024
+"""Bytes that are looked at between two turns of the loop in which requests begin: h2 takes all
+that it gets at once, and a request can be thirteen bytes."""
+TOGETHER = 16
+"""Requests that begin in one turn."""
+TO_BE_SAID = 64 * 1024
+"""Bytes of control frames and heads that a client may leave unread, however little is to be queued
+for it: they do not wait for anything but the socket."""
 
 
 class Reading(H2Protocol):
@@ -50,9 +57,14 @@ class Reading(H2Protocol):
         self._floods = Floods(limits, counted, asyncio.get_running_loop().time)
         self.connection = ServerH2(limits, counted, self._floods)
         self._unread = UnreadStreams(self._give_up)
-        self._uptake = Uptake(self._acknowledge)
+        both = self.connection.give_to_all, self.connection.give_to_one
+        self._uptake = Uptake(*both, limits.h2_connection_window)
         self._header_due = Deadline(limits.header_timeout, self._header_late)
         self._has_read = asyncio.Event()
+        self._has_left = False
+        """Whether the client has said that it opens no more streams, …"""
+        self._is_leaving = False
+        """… and has some that go on."""
 
     @abstractmethod
     async def _close(self) -> None:
@@ -77,23 +89,29 @@ class Reading(H2Protocol):
             self._unread.clear()
             self._header_due.watch(False)
             await self._close()
-        if isinstance(event, RawData) and not self.closed:
-            try:
-                await self._handle_events(self.connection.receive_data(event.data))
-            except h2.exceptions.ProtocolError as error:
-                self._floods.tell(error)
-                await self._end(error.error_code)
-            else:
-                self._header_due.watch(self.connection.is_mid_frame and not self.closed)
-                if self.connection.unsaid > self.config.limits.connection_high:
-                    # It is to be told very much, and does not read it.
-                    self.config.counted.deaf_peers += 1
-                    self.drop()
-                    await self.handle(Closed())
+        if isinstance(event, RawData):
+            data = event.data
+            for at in range(0, len(data), PIECE):
+                if not self.closed:
+                    await self._take(data[at : at + PIECE] if len(data) > PIECE else data)
+
+    async def _take(self, data: bytes) -> None:
+        try:
+            await self._handle_events(self.connection.receive_data(data))
+        except h2.exceptions.ProtocolError as error:
+            self._floods.tell(error)
+            await self._end(error.error_code)
+        else:
+            self._header_due.watch(self.connection.is_mid_frame and not self.closed)
+            if self.connection.unsaid > max(self.config.limits.connection_high, TO_BE_SAID):
+                # It is to be told very much, and does not read it.
+                self.config.counted.deaf_peers += 1
+                self.drop()
+                await self.handle(Closed())
 
     async def say_goodbye(self, error_code: ErrorCodes = ErrorCodes.NO_ERROR) -> None:
         """Send GOAWAY, unless one has been sent or received already."""
-        if self.connection.state_machine.state is not ConnectionState.CLOSED:
+        if self.connection.goes_on:
             self.connection.close_connection(error_code)
         await self._flush()
 
@@ -115,10 +133,17 @@ class Reading(H2Protocol):
 
     async def _handle_events(self, events: Sequence[h2.events.Event]) -> None:
         opened: set[int | None] = set()  # What a window was opened for; often for the same again.
+        requests = 0
         for event in events:
+            if self.closed:
+                return
             match event:
                 case h2.events.RequestReceived():
                     await self._request(event)
+                    requests += 1
+                    if requests % TOGETHER == 0:
+                        await self._flush()
+                        await asyncio.sleep(0)  # The others come first.
                 case h2.events.DataReceived():
                     await self._data(event)
                 case h2.events.StreamEnded():
@@ -126,6 +151,8 @@ class Reading(H2Protocol):
                         await stream.handle(EndBody(stream_id=event.stream_id))
                     elif self._unread.end(event.stream_id):
                         await self.send(Updated(idle=self.idle))
+                        self._leave()
+                    self._uptake.complete(event.stream_id)
                 case h2.events.StreamReset():
                     self._unread.end(event.stream_id)
                     await self._close_stream(event.stream_id)
@@ -137,6 +164,9 @@ class Reading(H2Protocol):
                         opened.add(None)
                 case h2.events.PingAckReceived() if event.ping_data == LAST:
                     self._has_read.set()
+                case h2.events.ConnectionTerminated() if self.connection.goes_on:
+                    self._is_leaving = self._has_left = True
+                    self._leave()
                 case h2.events.ConnectionTerminated():
                     await self.send(Closed())
         for stream_id in opened:
@@ -144,8 +174,8 @@ class Reading(H2Protocol):
         await self._flush()
 
     async def _request(self, event: h2.events.RequestReceived) -> None:
-        limit = self.config.h2_max_concurrent_streams
-        if self.context.terminated.is_set() or len(self.streams) >= limit:
+        limit, ends = self.config.h2_max_concurrent_streams, self.context.terminated.is_set()
+        if ends or self._has_left or len(self.streams) >= limit:
             self._floods.refused()
             self._reset(event.stream_id, ErrorCodes.REFUSED_STREAM)
         elif (error := malformed(event)) is not None:
@@ -162,17 +192,32 @@ class Reading(H2Protocol):
         if (stream := self.streams.get(stream_id)) is not None:
             self._uptake.came(stream_id, size, len(event.data))
             await stream.handle(Body(stream_id=stream_id, data=event.data))
+            while (latest := self._uptake.too_many()) is not None:
+                await self._refuse_body(latest)
         else:
             self._unread.drop(stream_id, size)
-            self._acknowledge(size, stream_id)
+            self.connection.acknowledge_received_data(size, stream_id)
+
+    async def _refuse_body(self, stream_id: int) -> None:
+        self.config.counted.crowded_bodies += 1
+        self._reset(stream_id, ErrorCodes.ENHANCE_YOUR_CALM)
+        await self._close_stream(stream_id)
+        await self.send(Updated(idle=self.idle))
+        self._floods.reset()
 
     async def _taken(self, stream_id: int, size: int) -> None:
         self._uptake.taken(stream_id, size)
         await self._flush()
 
-    def _acknowledge(self, size: int, stream_id: int) -> None:
-        with suppress(h2.exceptions.ProtocolError):  # The connection may be over.
-            self.connection.acknowledge_received_data(size, stream_id)
+    async def _close_stream(self, stream_id: int) -> None:
+        await super()._close_stream(stream_id)
+        self._leave()
+
+    def _leave(self) -> None:
+        """End the connection if its client wants no more of it, and has all that it wanted."""
+        if self._is_leaving and not (self.streams or self._unread or self.closed):
+            self._is_leaving = False
+            self.task_group.spawn(self._end, ErrorCodes.NO_ERROR)
 
     def _reset(self, stream_id: int, error_code: ErrorCodes) -> None:
         """End a stream, unless the client has done so: a later frame of the same read may say it,
@@ -204,3 +249,4 @@ class Reading(H2Protocol):
         self.config.counted.unread_bodies += 1
         self._reset(stream_id, ErrorCodes.NO_ERROR)
         self._settle()
+        self._leave()
