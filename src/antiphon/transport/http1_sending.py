@@ -7,13 +7,14 @@ from __future__ import annotations
 
 from typing import TypeAlias
 
+import attrs
 import h11
 from hypercorn.protocol.h11 import H11WSConnection
 
 from antiphon.transport.buffer_sink import BufferSink
 from antiphon.transport.send_buffer import Chunk, Load, SendBuffer
 from antiphon.transport.settings import HostConfig
-from antiphon.transport.wire import Wire
+from antiphon.transport.wire import HIGH, Wire
 
 H11Connection: TypeAlias = h11.Connection | H11WSConnection
 """What Hypercorn holds; of a websocket nothing comes here."""
@@ -23,7 +24,11 @@ class Frames:
     """What one connection has to send of the answer that it gives now."""
 
     def __init__(self, config: HostConfig, wire: Wire) -> None:
-        self._limits = config.limits
+        # What is written and unsent belongs to this answer as well.
+        self._limits = attrs.evolve(
+            config.limits,
+            stream_high=max(config.limits.stream_low, config.limits.stream_high - HIGH),
+        )
         self._counted = config.counted
         self._flushes = config.flush
         self._wire = wire

@@ -13,9 +13,9 @@ from collections.abc import Callable
 from antiphon.transport.limits import Limits
 from antiphon.transport.stalls import Stalls
 
-HIGH = 64 * 1024
+HIGH = 48 * 1024
 """Unsent bytes above which a socket is full, …"""
-LOW = 16 * 1024
+LOW = 12 * 1024
 """… and at which it is no longer."""
 
 
