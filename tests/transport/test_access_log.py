@@ -17,7 +17,7 @@ import attrs
 import httpx
 import pytest
 from hypercorn.typing import ASGIReceiveCallable, ASGISendCallable, Scope
-from quart import Quart, Response
+from quart import Quart, Response, request
 
 from antiphon.errors import StartupError
 from antiphon.transport import access_lines
@@ -25,9 +25,12 @@ from antiphon.transport.access_lines import writing
 from antiphon.transport.access_log import AccessLog, Entry
 from antiphon.transport.addresses import UnixAddress
 from antiphon.transport.counted import Counted
+from antiphon.transport.front import fronted
+from antiphon.transport.limits import Limits
 from antiphon.transport.listener import Listener, bind, listen
+from antiphon.transport.settings import HostConfig
 from antiphon.transport.sink import FRAMES
-from transport.hosting import H2Client, Tracker, quart_app, serving_on
+from transport.hosting import H1Client, H2Client, Tracker, new_request_id, quart_app, serving_on
 
 ENTRY = Entry(client="192.0.2.7", peer=None, method="GET", path="/x", status=200)
 
@@ -120,6 +123,49 @@ async def test_the_process_at_the_other_end(
         assert entry.peer is not None
         assert (entry.peer.pid, entry.peer.uid) == (os.getpid(), os.getuid())
     assert len(told) == 2
+
+
+@pytest.mark.parametrize("http2", [False, True])
+async def test_what_the_host_answers_by_itself(app: Quart, tmp_path: Path, http2: bool) -> None:
+    """A body that does not come, a header block that is too long; behind a proxy, too."""
+
+    @app.post("/upload")
+    async def upload() -> str:
+        return str(len(await request.get_data()))
+
+    limits = Limits(body_first_byte=0.05, max_header_bytes=2048)
+    config, listener = HostConfig(new_request_id, limits), bind("127.0.0.1", 0)
+    path = tmp_path / "access.log"
+    front = fronted(app, config, access_log=str(path), forwarded_allow_ips=("127.0.0.1",))
+    with front as whole:
+        async with (
+            serving_on(whole, [listener], config),
+            httpx.AsyncClient(http1=not http2, http2=http2, base_url=listener.url) as client,
+        ):
+            told = {"x-forwarded-for": "192.0.2.7", "x-request-id": "mine"}
+            reader = await client.get("/hi/a", headers={**told, "x": "y" * 2048})
+            assert reader.status_code == 431
+            body = await late(listener, http2)
+    kept = ("client", "method", "path", "status", "bytes")
+    first, second = lines(path)
+    assert first["id"] == "mine"
+    assert second["id"] is not None
+    assert [tuple(line[name] for name in kept) for line in (first, second)] == [
+        ("192.0.2.7", "GET", "/hi/a", 431, len(reader.content)),
+        ("127.0.0.1", "POST", "/upload", 408, len(body)),
+    ]
+
+
+async def late(listener: Listener, http2: bool) -> bytes:
+    """The answer's body to one that does not come."""
+    if not http2:
+        async with H1Client.open(listener) as client:
+            await client.send(b"POST /upload HTTP/1.1\r\nHost: x\r\nContent-Length: 3\r\n\r\n")
+            return (await client.rest()).partition(b"\r\n\r\n")[2]
+    async with H2Client.open(listener) as h2:
+        stream = await h2.request("/upload", "POST", end=False)
+        await h2.until_reset(stream)
+        return h2.body(stream)
 
 
 @attrs.define

@@ -36,8 +36,9 @@ from hypercorn.asyncio.tcp_server import TCPServer
 from hypercorn.asyncio.worker_context import AsyncioSingleTask, WorkerContext
 from hypercorn.config import Config
 from hypercorn.protocol import ProtocolWrapper
+from hypercorn.protocol.events import Body as BodyCame
+from hypercorn.protocol.events import EndBody, Request, StreamClosed
 from hypercorn.protocol.events import Response as HeadSent
-from hypercorn.protocol.events import StreamClosed
 from hypercorn.protocol.h2 import H2Protocol
 from hypercorn.protocol.h11 import STREAM_ID, H2CProtocolRequiredError, H11Protocol
 from hypercorn.protocol.http_stream import HTTPStream
@@ -47,6 +48,7 @@ from quart.wrappers import Response
 from quart.wrappers.request import Body
 
 import antiphon.transport
+from antiphon.transport.quart_host import refuse_body
 from antiphon.transport.wire import HIGH, LOW
 
 PROTOCOL = "app config context task_group connection_state ssl client server send"
@@ -110,6 +112,7 @@ SIGNATURES: list[tuple[Callable[..., Any], str]] = [
     (Body.__init__, "self expected_content_length max_content_length"),
     (Body.__anext__, "self"),
     (Body.__await__, "self"),
+    (Body.set_complete, "self"),
     (quart.asgi._handle_exception, "app error"),
     (quart.utils.encode_headers, "headers"),
     (quart.utils.raise_task_exceptions, "tasks"),
@@ -159,6 +162,7 @@ ATTRIBUTES: list[tuple[type, str]] = [
                  "server ssl streams task_group"),
     (H11Protocol, "app can_read client config connection connection_state context send server "
                   "ssl stream task_group"),
+    (Body, "_must_raise"),
     (TCPServer, "app config context idle_task loop protocol reader state writer"),
     (ProtocolWrapper, "app client config context protocol send server ssl state task_group"),
     (h2.connection.H2Connection, "_data_to_send decoder incoming_buffer local_settings "
@@ -244,6 +248,49 @@ async def test_a_head_is_sent_when_it_is_known() -> None:
     await stream.app_send(None)
     assert isinstance(sent[1], StreamClosed)
     assert len(sent) == 2
+
+
+async def test_what_comes_for_a_request_goes_where_its_application_was_begun() -> None:
+    """To what ``spawn_app`` gives back, whatever that is: the pieces, the end, and the client's."""
+    came: list[Any] = []
+
+    class Group:
+        async def spawn_app(self, *_: object) -> Callable[[object], Any]:
+            async def put(message: object) -> None:
+                came.append(message)
+
+            return put
+
+    stream = HTTPStream(None, Config(), None, Group(), *[None] * 4, 1)  # type: ignore[call-arg, arg-type]
+    await stream.handle(Request(1, [(b"host", b"x")], "1.1", "POST", b"/", {}))  # type: ignore[arg-type]
+    for event in (BodyCame(1, b"piece"), EndBody(1), StreamClosed(1)):
+        await stream.handle(event)
+    assert came == [
+        {"type": "http.request", "body": b"piece", "more_body": True},
+        {"type": "http.request", "body": b"", "more_body": False},
+        {"type": "http.disconnect"},
+    ]
+
+
+@pytest.mark.parametrize("complete", [False, True])
+async def test_a_body_raises_what_it_must_however_it_is_asked_for(complete: bool) -> None:
+    """Also whoever waits for it already."""
+    body = Body(None, None)
+    if complete:
+        body.append(b"whole")
+    waiting = asyncio.ensure_future(anext(body) if complete else _whole(body))
+    if complete:
+        assert await waiting == b"whole"
+    await asyncio.sleep(0)
+    refuse_body(body, LookupError("gone"))
+    for asked in (anext(body), _whole(body), *([] if complete else [waiting])):
+        with pytest.raises(LookupError, match="gone"):
+            await asyncio.wait_for(asked, 5)
+
+
+async def _whole(body: Body) -> bytes:
+    data: bytes = await body
+    return data
 
 
 @pytest.mark.parametrize(

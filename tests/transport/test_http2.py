@@ -8,13 +8,21 @@ from collections.abc import AsyncIterator
 import anyio
 import pytest
 from h2.errors import ErrorCodes
-from h2.events import DataReceived, ResponseReceived, StreamReset, TrailersReceived
+from h2.events import (
+    DataReceived,
+    PingAckReceived,
+    ResponseReceived,
+    StreamReset,
+    TrailersReceived,
+)
 from h2.settings import SettingCodes, Settings
 from hypercorn.typing import ASGIReceiveCallable, ASGISendCallable, HTTPResponseStartEvent, Scope
+from hyperframe.frame import GoAwayFrame
 from quart import Quart, Response, request
 
 from antiphon.transport.limits import DEFAULT_LIMITS, Limits
 from transport.hosting import H2Client, Tracker, quart_app, serving
+from transport.scene import scene
 
 MANY = 10_000
 
@@ -387,3 +395,72 @@ async def test_headers_name_the_server_once(app: Quart) -> None:
         names = [bytes(name) for name, _ in response.headers]
         assert names.count(b"server") == names.count(b"date") == 1
         assert b"connection" not in names
+
+
+def goodbye(code: ErrorCodes = ErrorCodes.NO_ERROR) -> bytes:
+    return GoAwayFrame(0, last_stream_id=0, error_code=code).serialize()
+
+
+async def test_a_client_that_says_goodbye_reads_its_answers_to_their_end(
+    caplog: pytest.LogCaptureFixture,
+) -> None:
+    """RFC 9113, section 6.8. What it opens after that is not taken."""
+    async with scene(caplog) as it, H2Client.open(it.listener) as client:
+        one = await client.request("/begun", "POST", end=False)
+        two = await client.request("/begun", "POST", end=False)
+        await client.read_until(lambda: client.body(one) == client.body(two) == b"first")
+        client.writer.write(goodbye() + goodbye())
+        late = await client.request("/hi")
+        await client.until_reset(late)
+        assert client.reset(late) == ErrorCodes.REFUSED_STREAM
+        for stream in (one, two):
+            await client.upload(stream, b"last")
+            await client.until_ended(stream)
+            assert client.body(stream) == b"firstlast"
+        await client.read_to_end()
+        assert client.goaways == [ErrorCodes.NO_ERROR]
+        assert it.numbers() == {"refused_streams": 1}
+
+
+@pytest.mark.parametrize("reset", [True, False])
+async def test_after_a_goodbye_the_last_stream_ends_the_connection(
+    caplog: pytest.LogCaptureFixture, reset: bool
+) -> None:
+    """Also one that the client resets, or one that is answered and whose body still comes."""
+    async with scene(caplog) as it, H2Client.open(it.listener) as client:
+        if reset:
+            stream = await client.request("/silent")
+            await client.until_begun(stream)
+        else:
+            stream = await client.request("/early", "POST", end=False)
+            await client.until_ended(stream)
+        client.writer.write(goodbye())
+        client.h2.ping(bytes(8))
+        await client.flush()
+        await client.read_until(lambda: bool(client.of(PingAckReceived)))
+        assert not client.goaways
+        if reset:
+            client.h2.reset_stream(stream, ErrorCodes.CANCEL)
+        else:
+            client.h2.end_stream(stream)
+        await client.flush()
+        await client.read_to_end()
+        assert client.goaways == [ErrorCodes.NO_ERROR]
+        assert not it.numbers()
+
+
+async def test_a_goodbye_without_streams_is_the_end(caplog: pytest.LogCaptureFixture) -> None:
+    async with scene(caplog) as it, H2Client.open(it.listener) as client:
+        assert await client.get("/hi") == b"hi"
+        client.writer.write(goodbye())
+        await client.read_to_end()
+        assert client.goaways == [ErrorCodes.NO_ERROR]
+
+
+async def test_a_goodbye_for_an_error_ends_all(caplog: pytest.LogCaptureFixture) -> None:
+    async with scene(caplog) as it, H2Client.open(it.listener) as client:
+        stream = await client.request("/silent")
+        await client.until_begun(stream)
+        client.writer.write(goodbye(ErrorCodes.PROTOCOL_ERROR))
+        await client.read_to_end()
+        await it.tracker.until(lambda tracker: tracker.live == 0)

@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any, cast
 
 import attrs
 from hypercorn.typing import (
+    AppWrapper,
     ASGIFramework,
     ASGIReceiveCallable,
     ASGISendCallable,
@@ -19,6 +20,8 @@ from hypercorn.typing import (
 
 from antiphon.transport.accepting import PEER
 from antiphon.transport.forwarded import ip_of
+from antiphon.transport.limits import LIMITED
+from antiphon.transport.pace import GIVEN
 from antiphon.transport.settings import REQUEST_ID
 from antiphon.transport.sink import FRAMES, FrameSink, Headers
 from antiphon.transport.unix_socket import Peer
@@ -43,6 +46,7 @@ class Entry:
     bytes: int = 0
     """Of the body that was sent."""
     seconds: float = 0.0
+    """From the end of the header block to the end of the answer."""
 
     def began(self, status: int, headers: Headers) -> None:
         """The answer begins."""
@@ -50,6 +54,21 @@ class Entry:
         for name, value in headers:
             if name.lower() == _REQUEST_ID:
                 self.id = value.decode("latin-1")
+
+    def note(self, message: ASGISendEvent) -> None:
+        """A message of the answer."""
+        kind, event = message["type"], cast("Mapping[str, Any]", message)
+        if kind.endswith("http.response.start"):
+            self.began(event["status"], event["headers"])
+        elif kind.endswith("http.response.body"):
+            self.bytes += len(event.get("body", b""))
+
+    def correct(self, given: Sequence[ASGISendEvent]) -> None:
+        """What the host has ``given`` instead of the application's answer, if it has."""
+        if given:
+            self.bytes = 0
+            for message in given:
+                self.note(message)
 
 
 class AccessLog:
@@ -79,11 +98,7 @@ class AccessLog:
             scope["extensions"] = {**extensions, FRAMES: counting}
 
         async def note(message: ASGISendEvent) -> None:
-            kind, event = message["type"], cast("Mapping[str, Any]", message)
-            if kind.endswith("http.response.start"):
-                entry.began(event["status"], event["headers"])
-            elif kind.endswith("http.response.body"):
-                entry.bytes += len(event.get("body", b""))
+            entry.note(message)
             await send(message)
 
         begun = self._clock()
@@ -91,6 +106,7 @@ class AccessLog:
             await self._app(scope, receive, note)
         finally:
             entry.seconds = self._clock() - begun
+            entry.correct(extensions.get(LIMITED, {}).get(GIVEN, ()))
             self._tell(entry)
 
 
@@ -101,6 +117,24 @@ def _entry_of(scope: HTTPScope | WebsocketScope) -> Entry:
         method=scope["method"] if scope["type"] == "http" else "GET",
         path=scope["raw_path"].partition(b"?")[0].decode("latin-1"),
     )
+
+
+def behind(app: AppWrapper, front: Callable[[ASGIFramework], ASGIFramework]) -> AppWrapper:
+    """``app``, which answers in the place of the application, behind the same ``front``."""
+
+    async def call(
+        scope: Scope,
+        receive: ASGIReceiveCallable,
+        send: ASGISendCallable,
+        sync_spawn: Callable[..., Any],
+        call_soon: Callable[..., Any],
+    ) -> None:
+        async def inner(scope: Scope, receive: ASGIReceiveCallable, send: ASGISendCallable) -> None:
+            await app(scope, receive, send, sync_spawn, call_soon)
+
+        await front(inner)(scope, receive, send)
+
+    return call
 
 
 class CountingSink:

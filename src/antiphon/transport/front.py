@@ -4,11 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from contextlib import ExitStack, contextmanager
+from functools import partial
 
 from hypercorn.typing import ASGIFramework
 
 from antiphon.transport.access_lines import writing
-from antiphon.transport.access_log import AccessLog
+from antiphon.transport.access_log import AccessLog, behind
 from antiphon.transport.forwarded import Forwarded, Proxies
 from antiphon.transport.settings import HostConfig
 from antiphon.transport.versions import Http2Only
@@ -32,7 +33,13 @@ def fronted(
         if config.http == "2":
             app = Http2Only(app, config)
         if access_log is not None:
-            app = AccessLog(app, stack.enter_context(writing(access_log, config.counted)))
-        if forwarded_allow_ips:
-            app = Forwarded(app, proxies)
-        yield app
+            tell = stack.enter_context(writing(access_log, config.counted))
+
+            def front(inner: ASGIFramework) -> ASGIFramework:
+                inner = AccessLog(inner, tell)
+                return Forwarded(inner, proxies) if forwarded_allow_ips else inner
+
+            config.fronted = partial(behind, front=front)
+            yield front(app)
+            return
+        yield Forwarded(app, proxies) if forwarded_allow_ips else app

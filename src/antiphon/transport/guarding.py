@@ -27,7 +27,7 @@ def guarded(
     refusal = refusal_of(target, headers, config.limits)
     if refusal is not None:
         config.counted.large_headers += 1
-        return refusing(refusal, config)
+        return config.fronted(refusing(refusal, config))
 
     async def refuse(scope: HTTPScope, send: ASGISendCallable) -> None:
         config.counted.slow_bodies += 1

@@ -24,6 +24,8 @@ from hypercorn.typing import (
 
 from antiphon.transport.limits import LIMITED, Limits
 
+GIVEN = "given"
+"""In the extension ``LIMITED``: the messages of the answer that the application did not give."""
 GONE: HTTPDisconnectEvent = {"type": "http.disconnect"}
 
 
@@ -67,10 +69,11 @@ def paced(app: AppWrapper, limits: Limits, refuse: Refuse) -> AppWrapper:
         sync_spawn: Callable[..., Any],
         call_soon: Callable[..., Any],
     ) -> None:
+        given: list[ASGISendEvent] = []
         if scope["type"] != "lifespan":
-            scope["extensions"][LIMITED] = {}
+            scope["extensions"][LIMITED] = {GIVEN: given}
         if scope["type"] == "http":
-            watch = _Watch(limits, scope, receive, send, refuse)
+            watch = _Watch(limits, scope, receive, send, refuse, given)
             receive, send = watch.receive, watch.send
         await app(scope, receive, send, sync_spawn, call_soon)
 
@@ -87,7 +90,9 @@ class _Watch:
         receive: ASGIReceiveCallable,
         send: ASGISendCallable,
         refuse: Refuse,
+        given: list[ASGISendEvent],
     ) -> None:
+        self._given = given
         self._pace = Pace(limits)
         self._clock = asyncio.get_running_loop().time
         self._scope = scope
@@ -126,5 +131,9 @@ class _Watch:
         if self._is_over:  # The answer has begun meanwhile.
             return await self._receive()
         self._is_over = self._refused = True
-        await self._refuse(self._scope, self._send)
+        await self._refuse(self._scope, self._give)
         return GONE
+
+    async def _give(self, message: ASGISendEvent) -> None:
+        self._given.append(message)
+        await self._send(message)

@@ -10,6 +10,7 @@ from email.utils import formatdate
 from typing import Literal, TypeAlias
 
 from hypercorn.config import Config
+from hypercorn.typing import AppWrapper
 
 from antiphon.transport.counted import Counted
 from antiphon.transport.limits import DEFAULT_LIMITS, Limits
@@ -67,6 +68,8 @@ class HostConfig(Config):
         self.counted = Counted() if counted is None else counted
         self.http: HttpVersions = http
         self.h2_direct_framing = h2_direct_framing
+        self.fronted: Callable[[AppWrapper], AppWrapper] = lambda app: app
+        """What stands before answers that the host gives to a request by itself."""
         self._clock = clock
         self._second = -1
         self._date = (b"date", b"")
