@@ -11,6 +11,7 @@ import pytest
 from antiphon.cli.limit_options import OPTIONS
 from antiphon.cli.serve import serve
 from antiphon.config import Config
+from antiphon.transport.counted import meanings
 from antiphon.transport.limits import DEFAULT_LIMITS
 
 DOCS = Path(__file__).parents[2] / "docs"
@@ -74,3 +75,12 @@ def test_the_other_defaults_are_what_the_pages_say(name: str) -> None:
     text = [(DOCS / page).read_text() for page in ("serving.md", "api.md")]
     assert any(flag in line and words in line for page in text for line in page.splitlines())
     assert getattr(Config(), name) == value
+
+
+@pytest.mark.parametrize(("name", "meaning"), meanings().items())
+def test_every_counter_of_the_transport_is_explained(name: str, meaning: str) -> None:
+    _, _, table = (DOCS / "serving.md").read_text().partition("## Counters")
+    row = next(line for line in table.splitlines() if line.startswith(f"| `{name}` |"))
+    assert meaning.lower() in row.lower()
+    for flag in re.findall(r"`--([a-z0-9-]+)`", row):
+        assert flag.replace("-", "_") in TRANSPORT
