@@ -12,6 +12,7 @@ from antiphon.cli.limit_options import OPTIONS
 from antiphon.cli.serve import serve
 from antiphon.config import Config
 from antiphon.transport.counted import meanings
+from antiphon.transport.counted import meanings
 from antiphon.transport.limits import DEFAULT_LIMITS
 
 DOCS = Path(__file__).parents[2] / "docs"
@@ -84,3 +85,12 @@ def test_every_counter_of_the_transport_is_explained(name: str, meaning: str) ->
     assert meaning.lower() in row.lower()
     for flag in re.findall(r"`--([a-z0-9-]+)`", row):
         assert flag.replace("-", "_") in TRANSPORT
+
+
+def test_every_number_is_named_and_only_those() -> None:
+    pages = "".join((DOCS / page).read_text() for page in ("transport.md", "serving.md"))
+    assert [name for name in meanings() if name not in pages] == []
+    brackets = re.findall(r"\[((?:`[a-z_]+`(?:, )?)+)\]", (DOCS / "transport.md").read_text())
+    named = {name for each in brackets for name in re.findall(r"[a-z_]+", each)}
+    assert named - {*meanings()} == set()
+    assert len(named) > 10
