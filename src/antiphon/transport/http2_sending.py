@@ -5,7 +5,7 @@ window and the largest frame allow, in the order in which they became ready. A p
 who did not get a turn comes first in the next. There are no priorities (RFC 9113, section 5.3.2).
 
 DATA frames of a stream that goes on are framed here: nine bytes and the data (section 4.1), and
-both windows less (section 6.9). h2 does the same in a tenth of the speed. All else is left to it:
+both windows less (section 6.9). h2 does the same more slowly. All else is left to it:
 heads, ends, trailers, resets, and all of its states, which such a frame does not change.
 """
 
