@@ -6,6 +6,7 @@ What differs from Hypercorn's, and why a client can tell:
 * an answer that breaks off is reset with INTERNAL_ERROR, so that nobody waits for its end;
 * a stream above the limit is refused alone, and may be retried (RFC 9113, section 8.7);
 * PRIORITY frames are ignored (section 5.3.2) and no number of requests ends a connection;
+* a client that says GOAWAY without an error still gets its answers (section 6.8);
 * a handler waits while the client's windows are shut;
 * ``100 Continue`` is sent when the handler wants the body.
 """
@@ -67,6 +68,7 @@ class AntiphonH2(Reading):
         """Hypercorn's has nothing to do: whoever has something to send marks the connection."""
 
     async def _flush(self) -> None:
+        """Hypercorn's would write each frame by itself, and wait for the socket."""
         self._outgoing.mark()
 
     def _failed(self) -> None:
@@ -170,6 +172,7 @@ class AntiphonH2(Reading):
         self._outgoing.window_opened(stream_id)
 
     async def _close_stream(self, stream_id: int) -> None:
+        """Hypercorn's would keep what is queued for the stream, and the window of its body."""
         self._outgoing.forget(stream_id)
         self._uptake.end(stream_id)
         await super()._close_stream(stream_id)

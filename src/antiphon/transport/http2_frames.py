@@ -62,6 +62,7 @@ class Frames(FrameBuffer):
         return bool(self._headers_buffer) or (bool(begun) and begun[3:4] != bytes([DataFrame.type]))
 
     def __next__(self) -> Frame:
+        """h2 would wait for all of a frame that is too long before it says so."""
         if len(self._data) >= LENGTH:
             self._validate_frame_length(int.from_bytes(self._data[:LENGTH], "big"))
         return self._faulty() or super().__next__()
@@ -85,6 +86,7 @@ class Frames(FrameBuffer):
     def _update_header_buffer(
         self, f: Frame | None
     ) -> HeadersFrame | ContinuationFrame | PushPromiseFrame | Frame | None:
+        """h2 bounds the number of pieces, and not what they hold."""
         pieces = self._headers_buffer
         if pieces and (
             len(pieces) > CONTINUATIONS or sum(len(each.data) for each in pieces) > self._most

@@ -132,6 +132,7 @@ class Reading(H2Protocol):
         """Whether something is queued until the client takes it."""
 
     async def _handle_events(self, events: Sequence[h2.events.Event]) -> None:
+        """Hypercorn's begins all requests at once, and halts at a stream that has gone."""
         opened: set[int | None] = set()  # What a window was opened for; often for the same again.
         requests = 0
         for event in events:
@@ -210,6 +211,7 @@ class Reading(H2Protocol):
         await self._flush()
 
     async def _close_stream(self, stream_id: int) -> None:
+        """Hypercorn's knows no connection that ends with its last stream."""
         await super()._close_stream(stream_id)
         self._leave()
 
