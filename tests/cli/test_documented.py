@@ -12,7 +12,6 @@ from antiphon.cli.limit_options import OPTIONS
 from antiphon.cli.serve import serve
 from antiphon.config import Config
 from antiphon.transport.counted import meanings
-from antiphon.transport.counted import meanings
 from antiphon.transport.limits import DEFAULT_LIMITS
 
 DOCS = Path(__file__).parents[2] / "docs"
