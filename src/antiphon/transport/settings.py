@@ -26,8 +26,9 @@ REQUEST_ID = "x-request-id"
 READ_AHEAD = 64 * 1024
 """Bytes taken from an HTTP/1.1 client that sends its next request while a response runs."""
 UNREAD_BODY = 64 * 1024 * 1024
-"""Bytes of an HTTP/1.1 body that are read and dropped after an early answer, to keep the
-connection for the next request; a longer one costs it, and the answer says so."""
+"""Bytes of a body that are read and dropped after an early answer. On HTTP/1.1 that keeps the
+connection for the next request; a longer one costs it, and the answer says so. On HTTP/2 a longer
+one costs its stream."""
 HEADROOM = 8
 """How many times as long as it may be a header block can be to be answered with 431. One that is
 longer still costs an HTTP/2 client its connection."""
