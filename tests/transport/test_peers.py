@@ -3,9 +3,14 @@
 from __future__ import annotations
 
 import asyncio
+import socket
+import sys
+from math import inf
+
+import pytest
 
 from antiphon.transport.limits import Limits
-from antiphon.transport.peers import PeerWatch
+from antiphon.transport.peers import PeerWatch, watched_by_the_system
 
 
 async def test_an_answer_in_the_tick_of_the_question_is_one() -> None:
@@ -28,3 +33,15 @@ async def test_an_answer_in_the_tick_of_the_question_is_one() -> None:
         await asked.wait()
     watch.watch(False)
     assert not lost.is_set()
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="the options of Linux")
+@pytest.mark.parametrize("seconds", [86_400.0, inf])
+def test_the_system_gets_the_longest_time_that_it_takes(seconds: float) -> None:
+    limits = Limits(peer_silence=seconds, peer_answer=seconds, stall_timeout=seconds)
+    with socket.create_server(("127.0.0.1", 0)) as sock:
+        watched_by_the_system(sock, limits)
+        for option in (socket.TCP_KEEPIDLE, socket.TCP_KEEPINTVL):
+            assert sock.getsockopt(socket.IPPROTO_TCP, option) == 32_767
+        until = sock.getsockopt(socket.IPPROTO_TCP, socket.TCP_USER_TIMEOUT)
+        assert until == min(2 * seconds * 1000, 2**31 - 1)

@@ -15,6 +15,10 @@ from contextlib import suppress
 
 from antiphon.transport.limits import Limits
 
+MOST_S = 2**15 - 1
+"""Of ``TCP_KEEPIDLE`` and ``TCP_KEEPINTVL`` on Linux, which takes no longer time at all, …"""
+MOST_MS = 2**31 - 1
+"""… and of ``TCP_USER_TIMEOUT``."""
 PROBES = 2
 """Of the system, before it gives up on a connection on which nothing else happens."""
 
@@ -83,12 +87,13 @@ def watched_by_the_system(sock: socket.socket, limits: Limits) -> None:
     """
     if sock.family not in (socket.AF_INET, socket.AF_INET6):
         return
+    silence = math.ceil(min(limits.peer_silence, MOST_S))
     options = {
-        "TCP_KEEPIDLE": math.ceil(limits.peer_silence),
-        "TCP_KEEPALIVE": math.ceil(limits.peer_silence),  # the same, on macOS
-        "TCP_KEEPINTVL": math.ceil(limits.peer_answer / PROBES),
+        "TCP_KEEPIDLE": silence,
+        "TCP_KEEPALIVE": silence,  # the same, on macOS
+        "TCP_KEEPINTVL": math.ceil(min(limits.peer_answer / PROBES, MOST_S)),
         "TCP_KEEPCNT": PROBES,
-        "TCP_USER_TIMEOUT": math.ceil(2 * limits.stall_timeout * 1000),
+        "TCP_USER_TIMEOUT": math.ceil(min(2 * limits.stall_timeout * 1000, MOST_MS)),
     }
     with suppress(OSError):
         sock.setsockopt(socket.SOL_SOCKET, socket.SO_KEEPALIVE, 1)
