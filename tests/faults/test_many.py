@@ -61,7 +61,8 @@ async def test_many_streams_at_once(
 
 
 async def test_ten_thousand_requests_on_one_connection(tmp_path: Path, figure: Figure) -> None:
-    """Each a stream of its own; the memory of the server is that of the first thousand."""
+    """Each a stream of its own. What is kept of ended ones has a limit that the first thousand do
+    not reach; then memory stays as it is (2 MiB more after 20,000), and a leak is seen."""
     write_recordings(tmp_path, {"short": 5})
     with antiphon(tmp_path) as server:
         async with crowd(server) as clients:
@@ -78,4 +79,4 @@ async def test_ten_thousand_requests_on_one_connection(tmp_path: Path, figure: F
             assert client.goaways == []
         assert server.logged() == []
     figure("MiB that the server has grown after the first thousand", grown / MIB)
-    assert grown < 2 * MIB, f"{grown / MIB:.1f} MiB"
+    assert grown < 4 * MIB, f"{grown / MIB:.1f} MiB"
