@@ -67,7 +67,7 @@ def machine(server_cpu: int, client_cpu: int, client: str) -> Machine:
         processor=_processor(),
         cores=os.cpu_count() or 0,
         memory_gb=round(os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES") / 1e9, 1),
-        system=f"{platform.system()} {platform.release().partition("-")[0]}",
+        system=f"{platform.system()} {platform.release().partition('-')[0]}",
         python=f"{platform.python_implementation()} {platform.python_version()}",
         pgo=_pgo(),
         yardstick_ns=json.loads(measured.stdout),
