@@ -52,6 +52,10 @@ class DecoderConfig:
     """Positions the model was trained for."""
     tied_embeddings: bool
     """The output head is the embedding matrix."""
+    qk_norm: bool = False
+    """Every query and key head is RMS-normed before it is rotated (Qwen3)."""
+    sliding_window: int | None = None
+    """A token sees itself and ``sliding_window - 1`` before it; None: all before it."""
 
     def __attrs_post_init__(self) -> None:
         """Raises ``EngineStartError`` for sizes that do not go together."""

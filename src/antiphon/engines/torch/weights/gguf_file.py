@@ -22,6 +22,8 @@ from antiphon.engines.torch.models.config import (
     RopeScaling,
 )
 from antiphon.engines.torch.weights.fields import Fields
+from antiphon.engines.torch.weights.q4_blocks import HEADERS, split_blocks
+from antiphon.engines.torch.weights.source import Q4Blocks
 from antiphon.models.gguf_metadata import read_header
 
 ARCHITECTURE = "llama"
@@ -70,14 +72,35 @@ class GgufFile:
 
     def tensor(self, name: str) -> torch.Tensor:
         """Float32, dequantised, half-split."""
-        tensor = torch.from_numpy(self._array(self._stored_names[name]))
+        return self._turned(name, torch.from_numpy(self._array(self._stored_names[name])))
+
+    def quantised(self, name: str) -> Q4Blocks | None:
+        """The parts of a Q4_0 or Q4_1 tensor, half-split."""
+        rows, kind = self._rows(self._stored_names[name])
+        if kind not in HEADERS or rows.ndim != 2:
+            return None
+        parts = split_blocks(rows, kind)
+        return Q4Blocks(
+            codes=self._turned(name, parts.codes),
+            scale=self._turned(name, parts.scale),
+            minimum=self._turned(name, parts.minimum),
+        )
+
+    def _turned(self, name: str, rows: torch.Tensor) -> torch.Tensor:
         if ".q_proj." in name:
-            return half_split(tensor, self.config.heads)
+            return half_split(rows, self.config.heads)
         if ".k_proj." in name:
-            return half_split(tensor, self.config.kv_heads)
-        return tensor
+            return half_split(rows, self.config.kv_heads)
+        return rows
 
     def _array(self, stored: str) -> np.ndarray[Any, np.dtype[np.float32]]:
+        rows, name = self._rows(stored)
+        values = gguf.quants.dequantize(rows, gguf.GGMLQuantizationType[name])
+        # Float types come as views of the file, which is mapped read-only.
+        return np.array(values, dtype=np.float32, copy=None if values.flags.writeable else True)
+
+    def _rows(self, stored: str) -> tuple[np.ndarray[Any, np.dtype[np.uint8]], str]:
+        """The bytes of a tensor, row by row, and the name of its type."""
         tensor = self._tensors[stored]
         name = _type_name(tensor.kind)
         if name not in TYPES:
@@ -90,9 +113,7 @@ class GgufFile:
         data = self._data[tensor.start :][: math.prod(outer) * row]
         if width % block or len(data) < math.prod(outer) * row:
             raise EngineStartError(f"{self._path} is damaged: tensor {stored} is not whole")
-        values = gguf.quants.dequantize(data.reshape(*outer, row), kind)
-        # Float types come as views of the file, which is mapped read-only.
-        return np.array(values, dtype=np.float32, copy=None if values.flags.writeable else True)
+        return data.reshape(*outer, row), name
 
     def _config(self) -> DecoderConfig:
         fields = self._fields

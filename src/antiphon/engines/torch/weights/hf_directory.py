@@ -58,6 +58,9 @@ class HfDirectory:
             )
         return tensor
 
+    def quantised(self, name: str) -> None:
+        """Always None: safetensors with packed integers are refused by their configuration."""
+
 
 def read_config(path: Path) -> DecoderConfig:
     """The decoder that ``config.json`` describes."""
