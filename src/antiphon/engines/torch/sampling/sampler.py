@@ -13,8 +13,8 @@ from collections.abc import Sequence as Rows
 
 import torch
 
-from antiphon.engines.port import EngineRequest
-from antiphon.engines.torch.drawn import DrawnToken
+from antiphon.engines.port import PAD_ID, EngineRequest
+from antiphon.engines.torch.drawn import Drawn, DrawnToken
 from antiphon.engines.torch.sampling.adjust import adjust, adjusts
 from antiphon.engines.torch.sampling.filters import min_p, top_k, top_p
 from antiphon.engines.torch.sampling.logprobs import with_logprobs
@@ -79,3 +79,45 @@ def _column(
 ) -> torch.Tensor:
     """The setting of every request, as the numbers they are: [rows]."""
     return torch.tensor([setting(request) for request in requests], device=like.device)
+
+
+class Sampler:
+    """Draws the tokens of every step."""
+
+    def __init__(self, slots: int, vocab_size: int, device: torch.device) -> None:
+        """``slots``: sequences that run at a time."""
+        self.slots = slots
+        self.vocab_size = vocab_size
+        self.device = device
+
+    def sample(
+        self, raw: torch.Tensor, sequences: Rows[Sequence], masks: torch.Tensor | None = None
+    ) -> Drawn:
+        """A token for each sequence from its row of ``raw``: float32 [rows, vocab].
+
+        ``masks`` is int32 [rows, ceil(vocab / 32)]: bit ``i % 32`` of word ``i // 32`` is set where
+        token i may be drawn. None: all may, in every row.
+        """
+        allowed = raw
+        if masks is not None:
+            bits = torch.arange(32, dtype=torch.int32, device=raw.device)
+            open_ids = (masks[:, :, None] >> bits & 1).flatten(1)[:, : raw.shape[-1]].bool()
+            allowed = raw.masked_fill(~open_ids, -torch.inf)
+        tokens = [one.token for one in sample(allowed, sequences)]
+        wanted = [sequence.request.logprobs for sequence in sequences]
+        if all(count is None for count in wanted):
+            return Drawn(tokens)
+        top_n = max(count or 0 for count in wanted)
+        drawn = Drawn(tokens, logprob=[], top_n=top_n)
+        assert drawn.logprob is not None  # noqa: S101  # set in the line before
+        for row, count in enumerate(wanted):
+            top: tuple[tuple[int, float], ...] = ()
+            logprob: float | None = None
+            if count is not None:
+                one = with_logprobs(raw[row], tokens[row], count)
+                logprob, top = one.logprob, one.top
+            lacking = top_n - len(top)
+            drawn.logprob.append(torch.nan if logprob is None else logprob)
+            drawn.top_id += [token for token, _ in top] + [PAD_ID] * lacking
+            drawn.top_lp += [value for _, value in top] + [-torch.inf] * lacking
+        return drawn
