@@ -23,9 +23,14 @@ EngineName: TypeAlias = Literal["torch", "replay"]
 UnknownModelStatus: TypeAlias = Literal[400, 404]
 EventLoop: TypeAlias = Literal["auto", "asyncio", "uvloop"]
 Switch: TypeAlias = Literal["auto", "off"]
+EngineProcess: TypeAlias = Literal["auto", "thread", "child"]
+Weights: TypeAlias = Literal["auto", "float", "int8", "int4"]
 
 DEFAULT_FIXTURES = Path("fixtures")
-TORCH_ONLY = frozenset({"served_model_name", "device", "dtype", "threads", "max_running"})
+TORCH_ONLY = frozenset({
+    "served_model_name", "device", "dtype", "threads", "max_running", "weights", "prefix_cache",
+    "step_tokens", "kv_cache_bytes", "engine_process", "engine_restart",
+})  # fmt: skip
 REPLAY_ONLY = frozenset({"fixtures", "pace"})
 
 
@@ -66,6 +71,18 @@ class Config:
     threads: int = 1
     max_running: int = 16
     """Sequences decoded together; more wait."""
+    weights: Weights = "auto"
+    """How the weights are held in memory."""
+    prefix_cache: bool = True
+    """Whether what was read of earlier prompts is kept and found again."""
+    step_tokens: int | None = None
+    """Tokens of an engine step; None: by device."""
+    kv_cache_bytes: int | None = None
+    """Size of the KV cache; None: by the memory there is."""
+    engine_process: EngineProcess = "auto"
+    """Where the engine runs: a thread of the server, or a process of its own."""
+    engine_restart: bool | None = None
+    """Whether an engine that died is started again; None: if it is a process of its own."""
     fixtures: Path | None = None
     pace: str = "recorded"
     strict_requests: bool = False

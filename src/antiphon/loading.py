@@ -44,15 +44,22 @@ async def load_torch(config: Config) -> Loaded:
     """The torch engine with one model under each of its public names."""
     # A replay server needs nothing of it.
     from antiphon.engines.torch import TorchEngine
+    from antiphon.engines.torch.options import EngineOptions
 
     files = await _in_thread(resolve, config.model)
     engine = TorchEngine(
-        files,
-        device=config.device,
-        dtype=config.dtype,
-        threads=config.threads,
-        max_running=config.max_running,
-        max_waiting=_queue(config),
+        EngineOptions(
+            files=files,
+            device=config.device,
+            dtype=config.dtype,
+            threads=config.threads,
+            max_running=config.max_running,
+            max_waiting=_queue(config),
+            kv_bytes=config.kv_cache_bytes,
+            step_tokens=config.step_tokens,
+            weights=config.weights,
+            prefix_cache=config.prefix_cache,
+        )
     )
     prompter = await _in_thread(TextPrompter.load, files)
     info = await engine.start()

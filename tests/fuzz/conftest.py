@@ -16,6 +16,7 @@ from quart.typing import TestClientProtocol
 
 from antiphon.app import make_app, make_service, running
 from antiphon.engines.torch import TorchEngine
+from antiphon.engines.torch.options import EngineOptions
 from antiphon.prompting.prompter import TextPrompter
 from antiphon.runs.catalogue import ServedModel
 from api.conftest import Bench, benches
@@ -93,7 +94,8 @@ async def tiny(tmp_path_factory: pytest.TempPathFactory) -> AsyncIterator[Fuzzed
     vocabularies.write_folder(folder, reference, chat_template=vocabularies.CHATML)
     shape = Shape(vocab=reference.get_vocab_size(), context=96)
     files = write_hf(folder, hf_config(shape), random_weights(shape))
-    engine = TorchEngine(files, device="cpu", dtype="float32", threads=1, max_running=8)
+    options = EngineOptions(files=files, device="cpu", dtype="float32", max_running=8)
+    engine = TorchEngine(options)
     info = await engine.start()
     model = ServedModel(id=TINY, created=1, prompter=TextPrompter.load(files), info=info)
     service = make_service(engine, [model])

@@ -12,6 +12,7 @@ from typing import Any, get_args
 import anyio
 import click
 
+from antiphon.cli.engine_options import engine_options
 from antiphon.cli.limit_options import limit_options, take_limits
 from antiphon.cli.ranges import COUNT_OR_OFF, GIB, SECONDS_OR_OFF
 from antiphon.cli.sources import let_flags_win, with_sources
@@ -86,13 +87,7 @@ from responsory.projections.responses import Profile
 @click.option(
     "--access-log", help="File with a line of JSON for each request; - is standard output."
 )
-@click.option("--device", default=DEFAULTS.device, help="auto, cpu or cuda[:N].")
-@click.option("--dtype", default=DEFAULTS.dtype, help="auto, float32, bfloat16 or float16.")
-@click.option("--threads", default=DEFAULTS.threads, type=click.IntRange(1, 1024), help="Of torch.")
-@click.option(
-    "--max-running", default=DEFAULTS.max_running, type=click.IntRange(1, 65536), help="Batch size."
-)
-@click.option("--served-model-name", multiple=True, help="Public id of the model; repeatable.")
+@engine_options
 @click.option("--strict-requests", is_flag=True, help="Refuse unknown fields in requests.")
 @click.option(
     "--wire-profile",

@@ -69,7 +69,9 @@ async def running(
     files: ModelFiles, **settings: Any
 ) -> AsyncIterator[tuple[TorchEngine, FrameWatch]]:
     """A started engine in float32 and the reader of its frames."""
-    engine = TorchEngine(files, **({"dtype": "float32", "device": "cpu"} | settings))
+    engine = TorchEngine(
+        EngineOptions(files=files, **({"dtype": "float32", "device": "cpu"} | settings))
+    )
     await engine.start()
     watch = FrameWatch(engine.frames())
     yield engine, watch

@@ -8,6 +8,7 @@ import pytest
 
 from antiphon.engines.torch import TorchEngine
 from antiphon.engines.torch.drawn import DrawnToken
+from antiphon.engines.torch.options import EngineOptions
 from antiphon.engines.torch.scheduler import Chunk
 from antiphon.models.files import ModelFiles
 from engines.contract import EngineContract
@@ -25,7 +26,10 @@ class BrokenRunner:
 class TestTorchContract(EngineContract):
     @pytest.fixture
     def rig(self, tiny: ModelFiles) -> EngineRig:
-        engine = TorchEngine(tiny, device="cpu", dtype="float32", max_running=4, max_waiting=20)
+        options = EngineOptions(
+            files=tiny, device="cpu", dtype="float32", max_running=4, max_waiting=20
+        )
+        engine = TorchEngine(options)
 
         def kill() -> None:
             assert engine._engine is not None

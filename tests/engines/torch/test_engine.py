@@ -15,6 +15,7 @@ import pytest
 from antiphon.engines.port import Capability, EngineRequest, Finish, GrammarSpec
 from antiphon.engines.torch import TorchEngine
 from antiphon.engines.torch.admission import CAPABILITIES
+from antiphon.engines.torch.options import EngineOptions
 from antiphon.engines.torch.runner import Runner
 from antiphon.models.files import ModelFiles
 from engines.frame_watch import Story
@@ -46,7 +47,7 @@ async def ask(files: ModelFiles, *requests: EngineRequest, **settings: Any) -> l
 
 
 async def test_info(tiny: ModelFiles) -> None:
-    engine = TorchEngine(tiny, device="cpu", dtype="float32", max_running=3)
+    engine = TorchEngine(EngineOptions(files=tiny, device="cpu", dtype="float32", max_running=3))
     info = await engine.start()
     assert (info.model_id, info.name, info.vocab_size) == ("tiny", "torch", 96)
     assert (info.dtype, info.device, info.max_running) == ("float32", "cpu", 3)
@@ -375,8 +376,8 @@ async def test_frames_have_one_consumer(tiny: ModelFiles) -> None:
 
 async def test_frames_before_start_are_an_error(tiny: ModelFiles) -> None:
     with pytest.raises(RuntimeError, match="not started"):
-        TorchEngine(tiny).frames()
-    await TorchEngine(tiny).stop(1)
+        TorchEngine(EngineOptions(files=tiny)).frames()
+    await TorchEngine(EngineOptions(files=tiny)).stop(1)
 
 
 def error_code(story: Story) -> str | None:

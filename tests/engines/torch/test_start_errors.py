@@ -17,6 +17,7 @@ import pytest
 
 from antiphon.engines.port import EngineStartError
 from antiphon.engines.torch import TorchEngine
+from antiphon.engines.torch.options import EngineOptions
 from antiphon.models.files import ModelFiles
 from engines.frame_watch import HANG_GUARD_S
 from engines.torch.tiny_models import Shape, hf_config, random_weights, write_gguf, write_hf
@@ -27,7 +28,7 @@ LOADER = "antiphon.engines.torch.load"
 
 
 async def refused(files: ModelFiles, *named: str, **settings: Any) -> None:
-    engine = TorchEngine(files, **({"device": "cpu"} | settings))
+    engine = TorchEngine(EngineOptions(files=files, **({"device": "cpu"} | settings)))
     with anyio.fail_after(HANG_GUARD_S), pytest.raises(EngineStartError) as caught:
         await engine.start()
     message = str(caught.value)

@@ -15,7 +15,6 @@ from antiphon.engines.torch.loop import EngineLoop
 from antiphon.engines.torch.options import EngineOptions
 from antiphon.engines.torch.outbox import Outbox
 from antiphon.errors import StartupError
-from antiphon.models.files import ModelFiles
 
 Ts = TypeVarTuple("Ts")
 
@@ -23,29 +22,9 @@ Ts = TypeVarTuple("Ts")
 class TorchEngine:
     """A model on CPU or CUDA behind the engine port; its loop is one thread of this process."""
 
-    def __init__(
-        self,
-        files: ModelFiles,
-        *,
-        device: str = "auto",
-        dtype: str = "auto",
-        threads: int = 1,
-        max_running: int = 16,
-        max_waiting: int | None = None,
-        kv_bytes: int | None = None,
-        step_tokens: int | None = None,
-    ) -> None:
-        """Nothing is loaded yet. See ``EngineOptions`` for the settings and their defaults."""
-        self.options = EngineOptions(
-            files=files,
-            device=device,
-            dtype=dtype,
-            threads=threads,
-            max_running=max_running,
-            max_waiting=4 * max_running if max_waiting is None else max_waiting,
-            kv_bytes=kv_bytes,
-            step_tokens=step_tokens,
-        )
+    def __init__(self, options: EngineOptions) -> None:
+        """Nothing is loaded yet."""
+        self.options = options
         self._inbox = Inbox()
         self._outbox: Outbox | None = None
         self._engine: EngineLoop | None = None
