@@ -91,7 +91,7 @@ def test_noise_after_the_magic_is_refused_or_read(
         (b"", "is not a whole GGUF file"),
         (b"PK\x03\x04" + bytes(40), "does not start with 'GGUF'"),
         (b"GGUF\x01\x00\x00\x00" + bytes(40), "is GGUF version 1; versions 2 and 3"),
-        (b"GGUF\x00\x00\x00\x03" + bytes(40), "little-endian"),
+        (b"GGUF\x00\x00\x00\x03" + bytes(40), "is a big-endian GGUF file"),
         (b"GGUF\x03\x00\x00\x00" + bytes(8) + b"\xff" * 8, "not a whole GGUF file"),
     ],
     ids=["empty", "zip", "version 1", "big-endian", "endless count"],

@@ -101,10 +101,10 @@ class _Reader:
             raise StartupError(f"{path} is not a GGUF file: it does not start with 'GGUF'.")
         version, self._tensor_count, count = unpack_from("<IQQ", self._data, 4)
         if version not in VERSIONS:
+            if not version % 2**16:
+                raise StartupError(f"{path} is a big-endian GGUF file; only little-endian is read.")
             known = " and ".join(map(str, VERSIONS))
-            raise StartupError(
-                f"{path} is GGUF version {version}; versions {known}, little-endian, are read."
-            )
+            raise StartupError(f"{path} is GGUF version {version}; versions {known} are read.")
         self._at = 24
         return {self._string(): self._value(self._scalar("I")) for _ in range(count)}
 

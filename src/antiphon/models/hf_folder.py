@@ -28,7 +28,7 @@ def read_object(path: Path) -> Mapping[str, Any]:
         value = json.loads(path.read_bytes())
     except OSError as failure:
         raise StartupError(f"{path} cannot be read: {failure.strerror or failure}.") from failure
-    except ValueError as failure:
+    except (ValueError, RecursionError) as failure:
         raise StartupError(f"{path} is not JSON: {failure}.") from failure
     if not isinstance(value, dict):
         raise StartupError(f"{path} does not hold a JSON object.")
@@ -62,11 +62,25 @@ def weight_files(folder: Path) -> list[str]:
     raise StartupError(f"{folder} has neither {WEIGHTS} nor {WEIGHTS_INDEX}.")
 
 
-def _shards(folder: Path) -> list[str]:
-    weight_map = read_object(folder / WEIGHTS_INDEX).get("weight_map")
+def shard_of_tensors(folder: Path) -> Mapping[str, str]:
+    """Tensor -> file, as the folder's index has it; empty where the weights are one file.
+
+    Raises ``StartupError`` for an index that is damaged or names files outside the folder.
+    """
+    if (folder / WEIGHTS).is_file():
+        return {}
+    path = folder / WEIGHTS_INDEX
+    weight_map = read_object(path).get("weight_map")
     if not isinstance(weight_map, dict) or not weight_map:
-        raise StartupError(f"{folder / WEIGHTS_INDEX}: weight_map is missing or empty.")
-    names = sorted(set(map(str, weight_map.values())))
+        raise StartupError(f"{path}: weight_map is missing or empty.")
+    for tensor, name in weight_map.items():
+        if not isinstance(name, str) or Path(name).name != name:
+            raise StartupError(f"{path}: weight_map has {name!r} for {tensor}; give a file's name.")
+    return weight_map
+
+
+def _shards(folder: Path) -> list[str]:
+    names = sorted(set(shard_of_tensors(folder).values()))
     missing = [name for name in names if not (folder / name).is_file()]
     if missing:
         raise StartupError(f"{folder} lacks {len(missing)} of its shards, the first: {missing[0]}.")

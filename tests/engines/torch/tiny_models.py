@@ -12,7 +12,7 @@ import gguf
 import numpy as np
 from safetensors.numpy import save_file
 
-from antiphon.engines.torch.weights.gguf_file import canonical_name
+from antiphon.engines.torch.weights.gguf_names import canonical_name
 from antiphon.models.files import ModelFiles
 
 Weights: TypeAlias = dict[str, np.ndarray[Any, np.dtype[np.float32]]]

@@ -56,6 +56,8 @@ class DecoderConfig:
     """Every query and key head is RMS-normed before it is rotated (Qwen3)."""
     sliding_window: int | None = None
     """A token sees itself and ``sliding_window - 1`` before it; None: all before it."""
+    biases: frozenset[str] = frozenset()
+    """The projections that add a bias, such as ``q_proj`` or ``down_proj``."""
 
     def __attrs_post_init__(self) -> None:
         """Raises ``EngineStartError`` for sizes that do not go together."""

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Mapping
 from typing import Any
 
@@ -30,10 +31,28 @@ class Fields:
             raise self.refuse(key, "a positive integer")
         return value
 
+    def index(self, key: str) -> int:
+        """An integer that is not negative, and has no default."""
+        value = self._get(key, None)
+        if isinstance(value, bool) or not isinstance(value, int) or value < 0:
+            raise self.refuse(key, "an integer from 0 on")
+        return value
+
+    def flag(self, key: str) -> bool:
+        """True or false; absent and null are false."""
+        value = self.values.get(key)
+        if value is not None and not isinstance(value, bool):
+            raise self.refuse(key, "true or false")
+        return value is True
+
     def number(self, key: str, default: float | None = None) -> float:
         """A positive number."""
         value = self._get(key, default)
-        if isinstance(value, bool) or not isinstance(value, int | float) or not value > 0:
+        if (
+            isinstance(value, bool)
+            or not isinstance(value, int | float)
+            or not 0 < value < sys.float_info.max
+        ):
             raise self.refuse(key, "a positive number")
         return float(value)
 
