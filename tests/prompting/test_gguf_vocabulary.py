@@ -102,8 +102,11 @@ def test_a_text_gets_a_bos_if_the_file_or_the_pre_tokenizer_says_so(
 @pytest.mark.parametrize(
     ("changes", "words"),
     [
-        ({"pre": "tekken"}, r"tokenizer\.ggml\.pre is 'tekken'; known here: gpt-2, smollm"),
-        ({"model": "llama"}, r"tokenizer\.ggml\.model is 'llama'; known here: gpt2"),
+        (
+            {"pre": "viking"},
+            r"tokenizer\.ggml\.pre is 'viking'; known here: default, gpt-2, smollm",
+        ),
+        ({"model": "bert"}, r"tokenizer\.ggml\.model is 'bert'; known here: gpt2, llama"),
         ({"bos_token_id": 10**6}, r"tokenizer\.ggml\.bos_token_id is 1000000, not one of the"),
     ],
 )

@@ -1,41 +1,54 @@
-"""The vocabulary in a GGUF file: byte-level BPE under ``tokenizer.ggml.*``."""
+"""The vocabulary in a GGUF file, under ``tokenizer.ggml.*``.
+
+``model`` is ``gpt2`` for byte-level BPE (tekken included: its ranks have become merges) and
+``llama`` for SentencePiece BPE with byte fallback. The names and defaults are llama.cpp's.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 
-import attrs
 import tokenizers
 from tokenizers import AddedToken, decoders, models, processors
 
-from antiphon.errors import StartupError
-from antiphon.models.gguf_metadata import Scalar, Value, read_metadata
+from antiphon.models.gguf_metadata import read_metadata
+from antiphon.models.sentence_piece_file import Kind, Piece
 from antiphon.prompting import token_bytes
+from antiphon.prompting.gguf_keys import TokenizerKeys
 from antiphon.prompting.pre_tokenizers import PRE_TOKENIZERS, PreTokenizerSpec
+from antiphon.prompting.sentence_piece_encoder import (
+    Surroundings,
+    make_vocabulary,
+    missing_byte,
+    repeated,
+)
 from antiphon.prompting.vocabulary import Vocabulary
-
-_NORMAL, _CONTROL, _USER_DEFINED = 1, 3, 4
 
 
 def read_vocabulary(path: Path) -> Vocabulary:
     """The vocabulary. Raises ``StartupError`` that names a key that is missing or not known."""
-    keys = _TokenizerKeys(path, read_metadata(path))
+    keys = TokenizerKeys(path, read_metadata(path))
     model = keys.text("model")
-    if model != "gpt2":
-        raise keys.unknown("model", model, ["gpt2"])
+    if model not in _MODELS:
+        raise keys.unknown("model", model, _MODELS)
+    return _MODELS[model](keys)
+
+
+def _byte_level(keys: TokenizerKeys) -> Vocabulary:
     name = keys.text("pre")
     if name not in PRE_TOKENIZERS:
         raise keys.unknown("pre", name, PRE_TOKENIZERS)
     spec = PRE_TOKENIZERS[name]
     tokens = keys.texts("tokens")
-    kinds = keys.array("token_type", default=[_NORMAL] * len(tokens))
-    if len(kinds) != len(tokens):
-        raise keys.damaged("token_type", f"has {len(kinds)} entries for {len(tokens)} tokens")
+    kinds = keys.numbers("token_type", len(tokens), Kind.NORMAL)
+    if len(set(tokens)) < len(tokens):
+        twice = repeated([Piece(token) for token in tokens])
+        raise keys.damaged("tokens", f"has {twice!r} twice")
     bos = keys.token("bos_token_id", tokens)
     encoder = _encoder(keys, spec, tokens)
     # Control tokens first take their place, then those that are text: both are matched whole.
-    for kind, special in ((_CONTROL, True), (_USER_DEFINED, False)):
+    for kind, special in ((Kind.CONTROL, True), (Kind.USER_DEFINED, False)):
         chosen = [token for token, its in zip(tokens, kinds, strict=True) if its == kind]
         encoder.add_tokens(
             [AddedToken(token, special=special, normalized=False) for token in chosen]
@@ -44,11 +57,15 @@ def read_vocabulary(path: Path) -> Vocabulary:
         encoder.post_processor = processors.TemplateProcessing(
             single=[tokens[bos], "$A"], special_tokens=[(tokens[bos], bos)]
         )
-    return Vocabulary(encoder=encoder, token_bytes=_token_bytes(tokens, kinds))
+    table = token_bytes.byte_level(tokens)
+    for index, its in enumerate(kinds):
+        if its != Kind.NORMAL:
+            table[index] = tokens[index].encode()
+    return Vocabulary(encoder=encoder, token_bytes=table)
 
 
 def _encoder(
-    keys: _TokenizerKeys, spec: PreTokenizerSpec, tokens: Sequence[str]
+    keys: TokenizerKeys, spec: PreTokenizerSpec, tokens: Sequence[str]
 ) -> tokenizers.Tokenizer:
     merges = [(left, right) for left, _, right in (m.partition(" ") for m in keys.texts("merges"))]
     try:
@@ -66,58 +83,25 @@ def _encoder(
     return encoder
 
 
-def _token_bytes(tokens: Sequence[str], kinds: Sequence[Scalar]) -> list[bytes]:
-    table = token_bytes.byte_level(tokens)
-    for index, kind in enumerate(kinds):
-        if kind != _NORMAL:
-            table[index] = tokens[index].encode()
-    return table
+def _sentence_piece(keys: TokenizerKeys) -> Vocabulary:
+    tokens = keys.texts("tokens")
+    scores = keys.numbers("scores", len(tokens), None)
+    kinds = keys.numbers("token_type", len(tokens), None)
+    pieces = [Piece(*entry) for entry in zip(tokens, scores, map(int, kinds), strict=True)]
+    if text := repeated(pieces):
+        raise keys.damaged("tokens", f"has {text!r} twice")
+    if byte := missing_byte(pieces):
+        raise keys.damaged("tokens", f"lacks {byte}, and every byte has to have a token")
+    bos, eos = (keys.token(f"{name}_token_id", tokens) for name in ("bos", "eos"))
+    around = Surroundings(
+        bos=bos if keys.flag("add_bos_token", default=True) else None,
+        eos=eos if keys.flag("add_eos_token", default=False) else None,
+        space_before=keys.flag("add_space_prefix", default=True),
+    )
+    return make_vocabulary(pieces, around)
 
 
-@attrs.frozen
-class _TokenizerKeys:
-    """The ``tokenizer.ggml.*`` keys of one file; a wrong one is a ``StartupError`` naming it."""
-
-    path: Path
-    metadata: dict[str, Value]
-
-    def text(self, key: str) -> str:
-        value = self._get(key)
-        if not isinstance(value, str):
-            raise self.damaged(key, "is missing" if value is None else f"is {value!r}, not a text")
-        return value
-
-    def array(self, key: str, default: Sequence[Scalar]) -> Sequence[Scalar]:
-        value = self._get(key)
-        if value is None:
-            return default
-        if isinstance(value, (list, tuple)):
-            return value
-        raise self.damaged(key, f"is {value!r}, not an array")
-
-    def texts(self, key: str) -> list[str]:
-        texts = [entry for entry in self.array(key, ()) if isinstance(entry, str)]
-        if not texts:
-            raise self.damaged(key, "is missing, or is not an array of texts")
-        return texts
-
-    def flag(self, key: str, *, default: bool) -> bool:
-        value = self._get(key)
-        return default if value is None else bool(value)
-
-    def token(self, key: str, tokens: Sequence[str]) -> int | None:
-        value = self._get(key)
-        if value is None:
-            return None
-        if not isinstance(value, int) or not 0 <= value < len(tokens):
-            raise self.damaged(key, f"is {value!r}, not one of the {len(tokens)} tokens")
-        return value
-
-    def unknown(self, key: str, value: str, known: Iterable[str]) -> StartupError:
-        return self.damaged(key, f"is {value!r}; known here: {', '.join(known)}")
-
-    def damaged(self, key: str, what: str) -> StartupError:
-        return StartupError(f"{self.path}: tokenizer.ggml.{key} {what}.")
-
-    def _get(self, key: str) -> Value | None:
-        return self.metadata.get("tokenizer.ggml." + key)
+_MODELS: Mapping[str, Callable[[TokenizerKeys], Vocabulary]] = {
+    "gpt2": _byte_level,
+    "llama": _sentence_piece,
+}

@@ -13,7 +13,6 @@ from typing import Any
 import tokenizers
 
 from antiphon.errors import StartupError
-from antiphon.models.hf_folder import TOKENIZER
 from antiphon.prompting import token_bytes
 from antiphon.prompting.start_marks import parts
 from antiphon.prompting.vocabulary import Vocabulary
@@ -21,15 +20,15 @@ from antiphon.prompting.vocabulary import Vocabulary
 _BYTE_PIECES = frozenset(f"<0x{byte:02X}>" for byte in range(256))
 
 
-def read_vocabulary(folder: Path) -> Vocabulary:
-    """The vocabulary. Raises ``StartupError`` for a missing file or a family that is not known."""
-    path = folder / TOKENIZER
+def read_vocabulary(path: Path) -> Vocabulary:
+    """The vocabulary in a ``tokenizer.json``.
+
+    Raises ``StartupError`` for a file that is damaged or a family that is not known.
+    """
     try:
         text = path.read_text(encoding="utf-8")
         spec = json.loads(text)
         encoder = tokenizers.Tokenizer.from_str(text)
-    except FileNotFoundError as failure:
-        raise StartupError(f"{folder} has no {TOKENIZER}.") from failure
     except Exception as failure:  # the library raises nothing narrower
         raise StartupError(f"{path} cannot be read: {failure}.") from failure
     encoder.no_truncation()

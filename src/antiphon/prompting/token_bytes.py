@@ -1,9 +1,9 @@
 """The bytes of every token: one table id → bytes per model, made when it is loaded.
 
-Two families. Byte-level BPE spells each byte as one of 256 printable characters (GPT-2,
-Radford et al. 2019); SentencePiece with byte fallback writes a space as ``▁`` and a byte that has
-no piece as ``<0xNN>`` (Kudo and Richardson 2018). A token that was added to the vocabulary by hand
-is its own UTF-8 text in both.
+Two families spell their tokens. Byte-level BPE spells each byte as one of 256 printable characters
+(GPT-2, Radford et al. 2019); SentencePiece with byte fallback writes a space as ``▁`` and a byte
+that has no piece as ``<0xNN>`` (Kudo and Richardson 2018). A token that was added to the vocabulary
+by hand is its own UTF-8 text in both. The third, tekken, has the bytes in its file.
 """
 
 from __future__ import annotations
@@ -24,6 +24,7 @@ def _byte_alphabet() -> dict[int, int]:
 _TO_BYTE = _byte_alphabet()
 _NO_BYTE = dict.fromkeys(set(range(256)) - set(_TO_BYTE), 0xFFFF)
 _UNDO = _TO_BYTE | _NO_BYTE
+_SPELL = {byte: character for character, byte in _TO_BYTE.items()}
 
 
 def byte_level(tokens: Iterable[str]) -> list[bytes]:
@@ -32,6 +33,11 @@ def byte_level(tokens: Iterable[str]) -> list[bytes]:
     A token with a character outside the alphabet was not spelt in it, and is its own text.
     """
     return [_undo_byte_level(token) for token in tokens]
+
+
+def spell_byte_level(data: bytes) -> str:
+    """The spelling of bytes in GPT-2's byte alphabet."""
+    return data.decode("latin-1").translate(_SPELL)
 
 
 def _undo_byte_level(token: str) -> bytes:

@@ -4,11 +4,18 @@ from __future__ import annotations
 
 import re
 from array import array
-from collections.abc import Sequence
+from collections.abc import Callable, Mapping, Sequence
+from pathlib import Path
 
-from antiphon.errors import InvalidRequest
+from antiphon.errors import InvalidRequest, StartupError
 from antiphon.models.files import ModelFiles
-from antiphon.prompting import gguf_vocabulary, json_vocabulary
+from antiphon.models.hf_folder import SENTENCE_PIECE, TEKKEN, TOKENIZER
+from antiphon.prompting import (
+    gguf_vocabulary,
+    json_vocabulary,
+    sentence_piece_vocabulary,
+    tekken_vocabulary,
+)
 from antiphon.prompting.control_tokens import ControlTokens
 from antiphon.prompting.plain_encoder import PlainEncoder
 from antiphon.prompting.vocabulary import Vocabulary
@@ -82,9 +89,22 @@ def require_unicode(text: str) -> None:
 
 
 def load_tokenizer(files: ModelFiles) -> Tokenizer:
-    """The tokenizer of a model: from a GGUF file's metadata, or from a folder's ``tokenizer.json``.
+    """The tokenizer of a model: from a GGUF file's metadata, or from a file of the folder.
 
-    Raises ``StartupError`` that names the key and its value for a kind that is not known.
+    In a folder ``tokenizer.json`` is taken before ``tekken.json``, and that before
+    ``tokenizer.model``. Raises ``StartupError`` that names the key and its value for a kind that is
+    not known.
     """
-    read = gguf_vocabulary if files.kind == "gguf" else json_vocabulary
-    return Tokenizer(read.read_vocabulary(files.path))
+    if files.kind == "gguf":
+        return Tokenizer(gguf_vocabulary.read_vocabulary(files.path))
+    for name, read in _IN_FOLDER.items():
+        if (files.path / name).exists():
+            return Tokenizer(read(files.path / name))
+    raise StartupError(f"{files.path} has no {TOKENIZER}, nor {TEKKEN} or {SENTENCE_PIECE}.")
+
+
+_IN_FOLDER: Mapping[str, Callable[[Path], Vocabulary]] = {
+    TOKENIZER: json_vocabulary.read_vocabulary,
+    TEKKEN: tekken_vocabulary.read_vocabulary,
+    SENTENCE_PIECE: sentence_piece_vocabulary.read_vocabulary,
+}
