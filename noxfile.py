@@ -25,7 +25,7 @@ PYPROJECT = nox.project.load_toml("pyproject.toml")
 DECIDE_INSTALL = ("pyproject.toml", "statemachines/pyproject.toml", "constraints.txt")
 MACHINE = ("cells", "transitions", "moves", "extended", "states", "table", "response")
 """The modules whose every mutant the tests must tell; ``tests/mutation/run.py`` knows more."""
-CODE = ("src", "statemachines", "tests", "benchmarks", "noxfile.py")
+CODE = ("src", "statemachines", "tests", "benchmarks", "fixtures/models", "noxfile.py")
 
 
 def install(session: nox.Session, *groups: str) -> None:
@@ -86,6 +86,19 @@ def bench(session: nox.Session) -> None:
 
 
 @nox.session
+def tinychat(session: nox.Session) -> None:
+    """Trains the model of the tests anew, into ``fixtures/models/tinychat``; about a minute.
+
+    The suite never does: it loads what is in the repository. Arguments are the script's.
+    """
+    install(session, "tests")
+    session.run(
+        "python", "-m", "fixtures.models.train_tinychat", *session.posargs,
+        env={"OMP_NUM_THREADS": "1"},
+    )  # fmt: skip
+
+
+@nox.session
 def lint(session: nox.Session) -> None:
     """ruff: rules and format."""
     session.install(*nox.project.dependency_groups(PYPROJECT, "lint"))
@@ -98,8 +111,9 @@ def types(session: nox.Session) -> None:
     """mypy --strict over both packages and the tests; what mypy and pyright say of wrong uses."""
     install(session, "types")
     session.run(
-        "mypy", "--strict", "src/antiphon", "statemachines/responsory", "tests", "benchmarks"
-    )
+        "mypy", "--strict", "src/antiphon", "statemachines/responsory", "tests", "benchmarks",
+        "fixtures/models",
+    )  # fmt: skip
     session.run("pytest", "tests/typing/checkers.py")
 
 
