@@ -47,6 +47,7 @@ def engine_logits(engine: EngineLoop, ids: Sequence[int], chunks: Sequence[int])
         batch = build_batch(
             groups,
             heads_per_key=config.heads // config.kv_heads,
+            window=config.sliding_window,
             padding_page=runner.cache.padding_page,
             dtype=runner.decoder.weights.embedding.dtype,
             device=torch.device("cpu"),

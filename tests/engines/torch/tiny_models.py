@@ -12,11 +12,12 @@ import gguf
 import numpy as np
 from safetensors.numpy import save_file
 
-from antiphon.engines.torch.weights.gguf_names import canonical_name
 from antiphon.models.files import ModelFiles
 
 Weights: TypeAlias = dict[str, np.ndarray[Any, np.dtype[np.float32]]]
 Q = gguf.GGMLQuantizationType
+NAMES = gguf.get_tensor_name_map(gguf.MODEL_ARCH.QWEN3, 8)
+"""Those of the other architectures are among them."""
 EOS = 2
 
 
@@ -34,6 +35,23 @@ class Shape:
     context: int = 2048
     theta: float = 500.0
     eps: float = 1e-5
+
+    @classmethod
+    def of(cls, config: Any) -> Shape:
+        """The sizes in a configuration of the ``transformers`` library."""
+        head_dim = getattr(config, "head_dim", None)
+        return cls(
+            vocab=config.vocab_size,
+            hidden=config.hidden_size,
+            layers=config.num_hidden_layers,
+            heads=config.num_attention_heads,
+            kv_heads=config.num_key_value_heads,
+            head_dim=head_dim or config.hidden_size // config.num_attention_heads,
+            ffn=config.intermediate_size,
+            context=config.max_position_embeddings,
+            theta=config.rope_parameters["rope_theta"],
+            eps=config.rms_norm_eps,
+        )
 
 
 def random_weights(
@@ -116,15 +134,12 @@ def write_hf(
 
 
 def stored_name(name: str) -> str:
-    """GGUF's name of a tensor."""
-    parts = name.split(".")
-    prefix = f"blk.{parts[2]}." if parts[1] == "layers" else ""
-    stems = "token_embd output_norm output attn_norm attn_q attn_k attn_v attn_output ffn_norm"
-    for stem in f"{stems} ffn_gate ffn_up ffn_down".split():
-        stored = f"{prefix}{stem}.{parts[-1]}"
-        if canonical_name(stored) == name:
-            return stored
-    raise KeyError(name)
+    """GGUF's name of a tensor, by the table of its own package."""
+    stem, _, ending = name.rpartition(".")
+    stored = NAMES.get_name(stem)
+    if stored is None:
+        raise KeyError(name)
+    return f"{stored}.{ending}"
 
 
 def write_gguf(

@@ -33,11 +33,15 @@ def build_batch(
     groups: list[list[Chunk]],
     *,
     heads_per_key: int,
+    window: int | None = None,
     padding_page: int,
     dtype: torch.dtype,
     device: torch.device,
 ) -> StepBatch:
-    """The tensors of a step; rows are in the order of ``groups``, drawing rows too."""
+    """The tensors of a step; rows are in the order of ``groups``, drawing rows too.
+
+    ``window`` is how many tokens one sees, itself among them; None: all up to itself.
+    """
     ids: list[int] = []
     positions: list[int] = []
     slots: list[int] = []
@@ -57,7 +61,7 @@ def build_batch(
                 drawing.append(len(ids) - 1)
         rows = slice(first, len(ids))
         length = max(chunk.start + chunk.count for chunk in group)
-        hidden = _hidden(group, length, device)
+        hidden = _hidden(group, length, window, device)
         tensors.append(
             AttentionGroup(
                 rows=rows,
@@ -87,14 +91,23 @@ def _padded_pages(group: list[Chunk], padding_page: int) -> list[int]:
     return [page for chunk in group for page in (chunk.sequence.table.pages + padding)[:width]]
 
 
-def _hidden(group: list[Chunk], length: int, device: torch.device) -> torch.Tensor | None:
-    """bool [batch, tokens, length]: keys that lie behind their query; None if none does."""
+def _hidden(
+    group: list[Chunk], length: int, window: int | None, device: torch.device
+) -> torch.Tensor | None:
+    """bool [batch, tokens, length]: keys that lie behind their query, or too far before it.
+
+    None if none does.
+    """
     new = group[0].count
-    if new == 1 and all(chunk.start + 1 == length for chunk in group):
+    sees_all = window is None or length <= window
+    if sees_all and new == 1 and all(chunk.start + 1 == length for chunk in group):
         return None
     starts = torch.tensor([chunk.start for chunk in group], device=device)
     seen = starts[:, None] + torch.arange(new, device=device)
-    return torch.arange(length, device=device) > seen[:, :, None]
+    seen = seen[:, :, None]
+    keys = torch.arange(length, device=device)
+    behind = keys > seen
+    return behind if window is None else behind | (keys <= seen - window)
 
 
 def _mask(hidden: torch.Tensor, heads_per_key: int, dtype: torch.dtype) -> torch.Tensor:

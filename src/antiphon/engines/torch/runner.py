@@ -32,6 +32,7 @@ class Runner:
         batch = build_batch(
             groups,
             heads_per_key=config.heads // config.kv_heads,
+            window=config.sliding_window,
             padding_page=self.cache.padding_page,
             dtype=self._dtype,
             device=self._device,

@@ -33,6 +33,9 @@ class Layer:
     ffn_norm: torch.Tensor
     gate_up: Linear
     down: Linear
+    q_norm: torch.Tensor | None = None
+    """[head_dim], of every query head; None where heads are not normed."""
+    k_norm: torch.Tensor | None = None
 
 
 @attrs.define(eq=False)
@@ -105,7 +108,7 @@ class Decoder:
         config = self.config
         qkv = layer.qkv(self._norm(x, layer.attention_norm))
         heads = qkv.view(len(x), -1, config.head_dim)
-        turned = rotate(heads[:, : -config.kv_heads], cos, sin)
+        turned = rotate(self._normed_heads(layer, heads[:, : -config.kv_heads]), cos, sin)
         queries, keys = turned[:, : config.heads], turned[:, config.heads :]
         values = heads[:, -config.kv_heads :]
         cache.write(index, batch.slots, keys.flatten(1), values.flatten(1))
@@ -114,6 +117,16 @@ class Decoder:
             for group in batch.groups
         ]
         return layer.output(mixed[0] if len(mixed) == 1 else torch.cat(mixed))
+
+    def _normed_heads(self, layer: Layer, heads: torch.Tensor) -> torch.Tensor:
+        """[tokens, heads + kv_heads, head_dim]: queries, then keys, each normed on its own."""
+        if layer.q_norm is None or layer.k_norm is None:
+            return heads
+        config = self.config
+        shape, eps = (config.head_dim,), config.norm_eps
+        queries = F.rms_norm(heads[:, : config.heads], shape, layer.q_norm, eps)
+        keys = F.rms_norm(heads[:, config.heads :], shape, layer.k_norm, eps)
+        return torch.cat((queries, keys), dim=1)
 
     def _feed_forward(self, layer: Layer, x: torch.Tensor) -> torch.Tensor:
         gate, up = layer.gate_up(self._norm(x, layer.ffn_norm)).chunk(2, dim=-1)

@@ -53,7 +53,7 @@ class _Assembly:
     def layer(self, prefix: str) -> Layer:
         config = self.source.config
         hidden, ffn = config.hidden_size, config.ffn_size
-        q, kv = config.q_size, config.kv_size
+        q, kv, head = config.q_size, config.kv_size, config.head_dim
         attention, mlp = f"{prefix}.self_attn", f"{prefix}.mlp"
         return Layer(
             attention_norm=self.read(f"{prefix}.input_layernorm.weight", hidden),
@@ -65,6 +65,8 @@ class _Assembly:
             ffn_norm=self.read(f"{prefix}.post_attention_layernorm.weight", hidden),
             gate_up=self.linear({f"{mlp}.gate_proj": ffn, f"{mlp}.up_proj": ffn}, hidden),
             down=self.linear({f"{mlp}.down_proj": hidden}, ffn),
+            q_norm=self.read(f"{attention}.q_norm.weight", head) if config.qk_norm else None,
+            k_norm=self.read(f"{attention}.k_norm.weight", head) if config.qk_norm else None,
         )
 
     def linear(self, parts: dict[str, int], width: int) -> Linear:
