@@ -22,6 +22,7 @@ from antiphon.engines.replay import ReplayEngine
 from antiphon.errors import StartupError
 from antiphon.models.files import resolve
 from antiphon.prompting.prompter import TextPrompter
+from antiphon.prompting.reasoning_marks import reasoning_marks
 from antiphon.prompting.replay_prompter import ReplayPrompter
 from antiphon.runs.catalogue import ServedModel
 from responsory.segments import Spec, family
@@ -62,10 +63,11 @@ async def load_torch(config: Config) -> Loaded:
         )
     )
     prompter = await _in_thread(TextPrompter.load, files)
+    marks = await _in_thread(reasoning_marks, prompter)
     info = await engine.start()
     created = int(time.time())
     models = [
-        ServedModel(id=name, created=created, prompter=prompter, info=info)
+        ServedModel(id=name, created=created, prompter=prompter, info=info, format=marks)
         for name in config.served_model_name or (files.name,)
     ]
     return engine, models, models[0]

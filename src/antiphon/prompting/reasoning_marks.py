@@ -1,0 +1,38 @@
+"""How a loaded model marks its thought, told from what its chat template writes.
+
+A template that shows the thought of an earlier message writes it as the model does, and one that
+opens the thought itself ends a prompt with the opener. Nothing is guessed from a model's name.
+"""
+
+from __future__ import annotations
+
+from antiphon.errors import InvalidRequest
+from antiphon.prompting.prompter import TextPrompter
+from responsory.segments import PLAIN, Spec, family
+
+_QUESTION = {"role": "user", "content": "probe of a question"}
+_THOUGHT = "probe of a thought"
+_REPLY = {
+    "role": "assistant",
+    "content": "probe of an answer",
+    "reasoning_content": _THOUGHT,
+}
+_MARKS = (("<think>", "</think>", "think"), ("[THINK]", "[/THINK]", "mistral_think"))
+
+
+def reasoning_marks(prompter: TextPrompter) -> Spec:
+    """The format of the model's raw text; ``PLAIN`` if its template tells of no thought."""
+    if not prompter.takes_chats:
+        return PLAIN
+    try:
+        asked = prompter.decode(prompter.chat([_QUESTION])).rstrip()
+        if asked.endswith("<think>"):
+            return family("think_prefilled")
+        whole = prompter.decode(prompter.chat([_QUESTION, _REPLY], add_generation_prompt=False))
+    except InvalidRequest:  # a template that wants more than a question and an answer
+        return PLAIN
+    before, _, after = whole.partition(_THOUGHT)
+    for opener, closer, name in _MARKS:
+        if before.rstrip().endswith(opener) and after.lstrip().startswith(closer):
+            return family(name)
+    return PLAIN

@@ -1,0 +1,49 @@
+"""How a model marks its thought is told from its template, and from nothing else."""
+
+from __future__ import annotations
+
+import pytest
+
+from antiphon.prompting.prompter import TextPrompter
+from antiphon.prompting.reasoning_marks import reasoning_marks
+from antiphon.prompting.template import ChatTemplate
+from antiphon.prompting.tokenizer import load_tokenizer
+from known_replies import FILES
+from prompting.vocabularies import CHATML
+from responsory.segments import PLAIN, Spec, family
+
+TURN = "{% for m in messages %}{{ m.role }}: "
+THOUGHT = "{% if m.reasoning_content %}%s{{ m.reasoning_content }}%s{% endif %}"
+END = "{{ m.content }}\n{% endfor %}"
+
+
+def template(opener: str, closer: str, after: str = "") -> str:
+    shown = THOUGHT.replace("%s", opener, 1).replace("%s", closer, 1)
+    return TURN + shown + END + "{% if add_generation_prompt %}assistant: " + after + "{% endif %}"
+
+
+@pytest.mark.parametrize(
+    ("source", "expected"),
+    [
+        (template("<think>\n", "\n</think>\n"), family("think")),
+        (template("<think>", "</think>"), family("think")),
+        (template("[THINK]", "[/THINK]"), family("mistral_think")),
+        (template("", "", "<think>\n"), family("think_prefilled")),
+        (template("<think>", "</think>", "<think>\n\n</think>\n\n"), family("think")),
+        (template("<thought>", "</thought>"), PLAIN),
+        (template("<think>", ""), PLAIN),
+        (CHATML, PLAIN),
+        ("{{ raise_exception('no chats') }}", PLAIN),
+    ],
+)
+def test_the_template_tells(source: str, expected: Spec) -> None:
+    tokenizer = load_tokenizer(FILES)
+    assert reasoning_marks(TextPrompter(tokenizer, ChatTemplate(source))) == expected
+
+
+def test_without_a_template_text_is_text() -> None:
+    assert reasoning_marks(TextPrompter(load_tokenizer(FILES), None)) == PLAIN
+
+
+def test_the_fixture_model_thinks() -> None:
+    assert reasoning_marks(TextPrompter.load(FILES)) == family("think")
