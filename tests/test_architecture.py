@@ -34,7 +34,7 @@ ARROWS: dict[str, set[str]] = {
         "transport.settings",
     },
     "engines": {"errors"},
-    "engines.torch": {"engines.frame_builder", "engines.port", "errors", "models"},
+    "engines.torch": {"engines.child", "engines.frame_builder", "engines.outbox", "engines.port", "errors", "models"},
     "errors": set(),
     "greeting": {"config", "runs.catalogue"},
     "loading": {

@@ -11,7 +11,7 @@ import pytest
 
 from antiphon.engines.frame_builder import FrameBuilder
 from antiphon.engines.port import Gauges, StepFrame
-from antiphon.engines.torch.outbox import BACKLOG_WARNING, Outbox
+from antiphon.engines.outbox import BACKLOG_WARNING, Outbox
 
 
 def a_frame(step: int) -> StepFrame:

@@ -3,7 +3,7 @@
 torch itself is imported when an engine starts, so importing this package is cheap::
 
     engine.py     the port: what the event loop's thread sees
-    outbox.py     frames from the engine's thread to the event loop
+    start.py      files and settings to a loop; child.py: the same in a process of its own
     loop.py       one turn: drain the inbox, schedule, run, book, frame
     admission.py  what is refused before it is queued
     scheduler.py  who runs in a step; pages.py, sequence.py: what a running request holds

@@ -3,18 +3,17 @@
 from __future__ import annotations
 
 import asyncio
-import os
 import threading
 from collections.abc import AsyncIterator, Callable, Sequence
 from contextlib import suppress
 from typing import TypeVarTuple, Unpack
 
+from antiphon.engines.outbox import Outbox
 from antiphon.engines.port import EngineInfo, EngineRequest, EngineStartError, StepFrame
 from antiphon.engines.torch.inbox import Abort, AbortAll, Drain, Inbox, Submit
 from antiphon.engines.torch.loop import EngineLoop
 from antiphon.engines.torch.options import EngineOptions
-from antiphon.engines.torch.outbox import Outbox
-from antiphon.errors import StartupError
+from antiphon.engines.torch.start import start_loop
 
 Ts = TypeVarTuple("Ts")
 
@@ -45,7 +44,9 @@ class TorchEngine:
         try:
             thread.start()
         except RuntimeError as failure:  # the system has no thread left
-            self._give_up(self._outbox, ready, self._start_error(failure))
+            self._give_up(
+                self._outbox, ready, EngineStartError(f"no thread for the engine: {failure}")
+            )
         return (await ready).info
 
     def submit(self, request: EngineRequest) -> None:
@@ -87,33 +88,15 @@ class TorchEngine:
     ) -> None:
         """The thread: load, report, run, report. Whatever fails in it, the event loop is told."""
         try:
-            engine = self._load(outbox)
-        except BaseException as failure:
-            _call(loop, self._give_up, outbox, ready, self._start_error(failure))
+            engine = start_loop(self.options, self._inbox, outbox.put)
+        except EngineStartError as failure:
+            _call(loop, self._give_up, outbox, ready, failure)
             return
         _call(loop, self._report, ready, engine)
         try:
             engine.run()
         finally:
             _call(loop, self._finish, engine, outbox)
-
-    def _load(self, outbox: Outbox) -> EngineLoop:
-        os.environ.setdefault("OMP_NUM_THREADS", str(self.options.threads))
-        # torch reads the variable when it is imported, which happens here for the first time.
-        try:
-            from antiphon.engines.torch.load import load
-        except Exception as failure:  # a broken installation raises what it likes
-            raise EngineStartError(f"torch cannot be imported: {failure}") from failure
-        return load(self.options, self._inbox, outbox.put)
-
-    def _start_error(self, failure: BaseException) -> EngineStartError:
-        """The failure as one line."""
-        if isinstance(failure, EngineStartError | StartupError):
-            reason = EngineStartError(" ".join(str(failure).split()))
-        else:
-            reason = EngineStartError(f"{self.options.files.path} cannot be loaded: {failure!r}")
-        reason.__cause__ = failure
-        return reason
 
     def _report(self, ready: asyncio.Future[EngineLoop], engine: EngineLoop) -> None:
         """On the event loop: loaded."""

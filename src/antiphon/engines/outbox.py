@@ -1,4 +1,4 @@
-"""Frames from the engine's thread to one consumer on the event loop."""
+"""Frames from an engine, in a thread or not, to one consumer on the event loop."""
 
 from __future__ import annotations
 
@@ -31,12 +31,14 @@ class Outbox:
         self._closed = False
         self._backlog_reported = False
 
+    def add(self, frame: StepFrame) -> None:
+        """Append a frame on the event loop's own thread."""
+        self._append(frame)
+        self._ready.set()
+
     def put(self, frame: StepFrame) -> None:
         """Append a frame and see to it that the consumer wakes up; never blocks."""
-        self._frames.append(frame)
-        if len(self._frames) > BACKLOG_WARNING and not self._backlog_reported:
-            self._backlog_reported = True
-            log.warning("%d frames wait for the event loop", len(self._frames))
+        self._append(frame)
         if not self._wake_pending:
             self._wake_pending = True
             with suppress(RuntimeError):  # the event loop is closed: nobody is left to read
@@ -56,6 +58,12 @@ class Outbox:
             if self._closed:
                 return
             await self._ready.wait()
+
+    def _append(self, frame: StepFrame) -> None:
+        self._frames.append(frame)
+        if len(self._frames) > BACKLOG_WARNING and not self._backlog_reported:
+            self._backlog_reported = True
+            log.warning("%d frames wait for the event loop", len(self._frames))
 
     def _wake(self) -> None:
         # Cleared before the consumer looks: a frame put from now on asks for another wake-up.
