@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import base64
 import json
 from pathlib import Path
 from typing import Any
@@ -101,3 +102,65 @@ def test_a_gguf_file(tmp_path: Path) -> None:
     assert read_end_ids(written(path, eos=2, eot=5, eom=9)) == {2, 5, 9}
     with pytest.raises(StartupError, match=r"tokenizer\.ggml\.eot_token_id is -1"):
         read_end_ids(written(path, eos=2, eot=-1))
+
+
+def tekken(path: Path, *specials: str) -> None:
+    vocab = [
+        {"rank": rank, "token_bytes": base64.b64encode(bytes([rank])).decode()}
+        for rank in range(256)
+    ]
+    listed = [{"rank": rank, "token_str": text} for rank, text in enumerate(specials)]
+    counts = {
+        "default_num_special_tokens": len(specials),
+        "default_vocab_size": 256 + len(specials),
+    }
+    content = {"config": {"pattern": ".", **counts}, "vocab": vocab, "special_tokens": listed}
+    (path / "tekken.json").write_text(json.dumps(content))
+
+
+def test_a_folder_with_a_tekken_file(tmp_path: Path) -> None:
+    tekken(tmp_path, "<unk>", "<s>", "</s>", "[END]")
+    files = folder(tmp_path, config=eos(9))
+    assert read_end_ids(files) == {2, 9}
+    folder(tmp_path, tokenizer_config=named("[END]"))
+    assert read_end_ids(files) == {3, 9}
+    folder(tmp_path, tokenizer_config=named("<eot>"))
+    with pytest.raises(StartupError, match=r"eos_token is '<eot>', which tekken\.json does not"):
+        read_end_ids(files)
+    # A tokenizer.json is taken before it, for texts and so for their end.
+    folder(tmp_path, tokenizer_config=named("</s>"), tokenizer=BPE)
+    assert read_end_ids(files) == {1, 9}
+
+
+def piece(text: str, kind: int) -> bytes:
+    fields = b"\x0a" + bytes([len(text)]) + text.encode() + b"\x18" + bytes([kind])
+    return b"\x0a" + bytes([len(fields)]) + fields
+
+
+def test_a_folder_with_a_sentence_piece_file(tmp_path: Path) -> None:
+    pieces = piece("<unk>", 2) + piece("<s>", 3) + piece("</s>", 3) + piece("a", 1)
+    (tmp_path / "tokenizer.model").write_bytes(pieces)
+    files = folder(tmp_path)
+    assert read_end_ids(files) == {2}
+    folder(tmp_path, tokenizer_config=named("a"))
+    assert read_end_ids(files) == {3}
+    folder(tmp_path, tokenizer_config=named("b"))
+    with pytest.raises(StartupError, match=r"eos_token is 'b', which tokenizer\.model does not"):
+        read_end_ids(files)
+
+
+@pytest.mark.parametrize(
+    "tokenizer",
+    [
+        {"added_tokens": [{"id": 7}]},
+        {"added_tokens": 3},
+        {"model": {"vocab": 3}},
+        {"model": {"vocab": [["a"]]}},
+        {"model": [1]},
+    ],
+    ids=str,
+)
+def test_a_damaged_tokenizer(tmp_path: Path, tokenizer: Any) -> None:
+    files = folder(tmp_path, tokenizer_config=named("</s>"), tokenizer=tokenizer)
+    with pytest.raises(StartupError, match=r"tokenizer\.json is damaged"):
+        read_end_ids(files)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
@@ -11,12 +12,16 @@ from antiphon.models.gguf_metadata import read_metadata
 from antiphon.models.hf_folder import (
     CONFIG,
     GENERATION_CONFIG,
+    SENTENCE_PIECE,
+    TEKKEN,
     TOKENIZER,
     TOKENIZER_CONFIG,
     read_object,
     read_optional_object,
     special_text,
 )
+from antiphon.models.sentence_piece_file import read_sentence_piece
+from antiphon.models.tekken_file import EOS, read_tekken
 
 _GGUF_KEYS = tuple(f"tokenizer.ggml.{name}_token_id" for name in ("eos", "eot", "eom"))
 
@@ -49,18 +54,41 @@ def _ids(source: str, value: Any) -> frozenset[int]:
 
 
 def _ids_in_tokenizer(folder: Path) -> frozenset[int]:
+    """Of the tokenizer that ``load_tokenizer`` takes: the same files in the same order."""
     text = special_text(read_optional_object(folder / TOKENIZER_CONFIG), "eos_token")
+    tekken, pieces = folder / TEKKEN, folder / SENTENCE_PIECE
+    if (folder / TOKENIZER).exists() or not (tekken.exists() or pieces.exists()):
+        return frozenset() if text is None else _ids_in_json(folder, text)
+    if tekken.exists():
+        return _place(folder, TEKKEN, text or EOS, read_tekken(tekken).specials)
+    vocabulary = read_sentence_piece(pieces)
     if text is None:
-        return frozenset()
+        return frozenset({vocabulary.eos_id} - {-1})
+    return _place(folder, SENTENCE_PIECE, text, [piece.text for piece in vocabulary.pieces])
+
+
+def _place(folder: Path, name: str, text: str, texts: Sequence[str]) -> frozenset[int]:
+    """The id of ``text``, which is its place."""
+    if text not in texts:
+        raise StartupError(
+            f"{folder / TOKENIZER_CONFIG}: eos_token is {text!r}, which {name} does not have."
+        )
+    return frozenset({texts.index(text)})
+
+
+def _ids_in_json(folder: Path, text: str) -> frozenset[int]:
     tokenizer = read_object(folder / TOKENIZER)
-    for added in tokenizer.get("added_tokens") or ():
-        if added["content"] == text:
-            return _ids(f"{folder / TOKENIZER}: {text!r}", added["id"])
-    vocab = (tokenizer.get("model") or {}).get("vocab")
-    # Unigram lists (piece, score) in the order of the ids, the others map a piece to its id.
-    ids = vocab if isinstance(vocab, dict) else {p: at for at, (p, _) in enumerate(vocab or ())}
-    if text not in ids:
+    try:
+        added = {one["content"]: one["id"] for one in tokenizer.get("added_tokens") or ()}
+        vocab = (tokenizer.get("model") or {}).get("vocab") or {}
+        # Unigram lists (piece, score) in the order of the ids, the others map a piece to its id.
+        ids = vocab if isinstance(vocab, dict) else {p: at for at, (p, _) in enumerate(vocab)}
+    except (AttributeError, KeyError, TypeError, ValueError) as failure:
+        raise StartupError(
+            f"{folder / TOKENIZER} is damaged: its tokens are not what a tokenizer.json has."
+        ) from failure
+    if text not in added and text not in ids:
         raise StartupError(
             f"{folder / TOKENIZER_CONFIG}: eos_token is {text!r}, which {TOKENIZER} does not have."
         )
-    return _ids(f"{folder / TOKENIZER}: {text!r}", ids[text])
+    return _ids(f"{folder / TOKENIZER}: {text!r}", added.get(text, ids.get(text)))

@@ -78,7 +78,7 @@ def shard_of_tensors(folder: Path) -> Mapping[str, str]:
     if not isinstance(weight_map, dict) or not weight_map:
         raise StartupError(f"{path}: weight_map is missing or empty.")
     for tensor, name in weight_map.items():
-        if not isinstance(name, str) or Path(name).name != name:
+        if not isinstance(name, str) or not name or Path(name).name != name:
             raise StartupError(f"{path}: weight_map has {name!r} for {tensor}; give a file's name.")
     return weight_map
 

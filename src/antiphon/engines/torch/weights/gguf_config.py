@@ -54,7 +54,7 @@ def read_config(fields: Fields, tensors: GgufTensors) -> DecoderConfig:
         ffn_size=fields.count(f"{name}.feed_forward_length"),
         norm_eps=fields.number(f"{name}.attention.layer_norm_rms_epsilon"),
         rope_theta=fields.number(f"{name}.rope.freq_base", 10_000.0),
-        rope_scaling=_rope_scaling(fields, name, tensors),
+        rope_scaling=_rope_scaling(fields, name, tensors, head_dim),
         context_length=context_length,
         tied_embeddings="output.weight" not in shapes,
         qk_norm=name == "qwen3",
@@ -85,10 +85,16 @@ def _window(fields: Fields, name: str, context_length: int) -> int | None:
     return window if window < context_length else None
 
 
-def _rope_scaling(fields: Fields, name: str, tensors: GgufTensors) -> RopeScaling | None:
+def _rope_scaling(
+    fields: Fields, name: str, tensors: GgufTensors, head_dim: int
+) -> RopeScaling | None:
     key = f"{name}.rope.scaling.type"
     if FREQUENCY_FACTORS in tensors.shapes:
         fields.only(key, "none", "llama3")
+        if (shape := tensors.shapes[FREQUENCY_FACTORS]) != (head_dim // 2,):
+            raise EngineStartError(
+                f"tensor {FREQUENCY_FACTORS} has shape {list(shape)}, not {[head_dim // 2]}"
+            )
         return FrequencyFactors(tuple(tensors.floats(FREQUENCY_FACTORS).tolist()))
     kind = fields.values.get(key) or "none"
     if kind == "none":

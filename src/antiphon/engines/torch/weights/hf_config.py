@@ -111,6 +111,9 @@ def _head_dim(fields: Fields, hidden: int, heads: int, family: _Family) -> int:
     return hidden // heads
 
 
+_KINDS = frozenset({"full_attention", "sliding_attention"})
+
+
 def _window(fields: Fields, family: _Family) -> int | None:
     """The window of every layer; None for one that no context is longer than.
 
@@ -120,7 +123,7 @@ def _window(fields: Fields, family: _Family) -> int | None:
     windowed, key = _windowed_layers(fields, family, layers)
     if not windowed:
         return None
-    default = DEFAULT_WINDOW if "sliding_window" not in fields.values else None
+    default = DEFAULT_WINDOW if family.window == "always" else None
     window = fields.count("sliding_window", default)
     if window >= fields.count("max_position_embeddings"):
         return None
@@ -137,17 +140,20 @@ def _windowed_layers(fields: Fields, family: _Family, layers: int) -> tuple[int,
         default = DEFAULT_WINDOW if family.window == "always" else None
         absent = fields.values.get("sliding_window", default) is None
         return (0 if absent else layers), "sliding_window"
-    if not fields.flag("use_sliding_window"):
-        fields.only("layer_types", ["full_attention"] * layers)
-        return 0, "use_sliding_window"
     kinds = fields.values.get("layer_types")
-    if kinds is None:
-        return max(0, layers - fields.index("max_window_layers")), "max_window_layers"
-    if not isinstance(kinds, list) or len(kinds) != layers:
-        raise fields.refuse("layer_types", f"a list of {layers} names")
-    if strange := set(map(str, kinds)) - {"full_attention", "sliding_attention"}:
-        raise fields.refuse("layer_types", f"full_attention and sliding_attention, not {strange}")
-    return kinds.count("sliding_attention"), "layer_types"
+    if kinds is not None:
+        if (
+            not isinstance(kinds, list)
+            or len(kinds) != layers
+            or not set(map(str, kinds)) <= _KINDS
+        ):
+            raise fields.refuse("layer_types", f"{layers} times {' or '.join(sorted(_KINDS))}")
+        if "sliding_attention" in kinds and not fields.flag("use_sliding_window"):
+            raise fields.refuse("layer_types", "full_attention without use_sliding_window")
+        return kinds.count("sliding_attention"), "layer_types"
+    if not fields.flag("use_sliding_window"):
+        return 0, "use_sliding_window"
+    return max(0, layers - fields.index("max_window_layers")), "max_window_layers"
 
 
 def _rope(fields: Fields) -> tuple[float, RopeScaling | None]:

@@ -49,7 +49,7 @@ class HfDirectory:
         """Always None: safetensors with packed integers are refused by their configuration."""
 
     def _find_tensors(self) -> dict[str, Any]:
-        """The file of each tensor; where there is an index, it must say the same."""
+        """The file of each tensor, which an index must agree with."""
         holders: dict[str, str] = {}
         for shard, file in self._files.items():
             for name in file.keys():  # noqa: SIM118  # not a mapping
@@ -58,16 +58,26 @@ class HfDirectory:
                         f"{self._path}: tensor {name} is both in {holders[name]} and in {shard}"
                     )
                 holders[name] = shard
-        for name, shard in shard_of_tensors(self._path).items():
+        self._compare_with_index(holders)
+        return {
+            name: self._files[shard] for name, shard in holders.items() if not name.endswith(BUFFER)
+        }
+
+    def _compare_with_index(self, holders: dict[str, str]) -> None:
+        index = shard_of_tensors(self._path)
+        for name, shard in index.items():
             if (holder := holders.get(name)) != shard:
                 where = "in no shard" if holder is None else f"in {holder}"
                 raise EngineStartError(
                     f"{self._path}: {WEIGHTS_INDEX} says that tensor {name} is in {shard}, but it "
                     f"is {where}"
                 )
-        return {
-            name: self._files[shard] for name, shard in holders.items() if not name.endswith(BUFFER)
-        }
+        for name in holders if index else ():
+            if name not in index:
+                raise EngineStartError(
+                    f"{self._path}: {WEIGHTS_INDEX} does not name tensor {name}, which is in "
+                    f"{holders[name]}"
+                )
 
     def _shapes(self) -> dict[str, tuple[int, ...]]:
         shapes = {}
