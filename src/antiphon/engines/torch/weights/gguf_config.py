@@ -17,6 +17,7 @@ from antiphon.engines.torch.weights.gguf_names import LAYER_NAMES
 from antiphon.engines.torch.weights.gguf_tensors import GgufTensors
 
 ARCHITECTURES = ("llama", "qwen2", "qwen3")
+REQUIRED_BIASES = {"qwen2": ("attn_q", "attn_k", "attn_v")}
 FREQUENCY_FACTORS = "rope_freqs.weight"
 EMBEDDING = "token_embd.weight"
 
@@ -60,9 +61,9 @@ def read_config(fields: Fields, tensors: GgufTensors) -> DecoderConfig:
         qk_norm=name == "qwen3",
         sliding_window=_window(fields, name, context_length),
         biases=frozenset(
-            canonical.removeprefix("self_attn.").removeprefix("mlp.")
+            canonical.rpartition(".")[2]
             for stored, canonical in LAYER_NAMES.items()
-            if f"blk.0.{stored}.bias" in shapes
+            if f"blk.0.{stored}.bias" in shapes or stored in REQUIRED_BIASES.get(name, ())
         ),
     )
 
