@@ -54,6 +54,8 @@ HOMES: dict[str, set[str]] = {
     "torch": {"engines.torch", "kernels"},
     "cupy": {"kernels.cupy_backend"},
     "quart": {"app", "api", "transport.quart_host"},
+    "httpx2": {"models.hub_errors"},
+    "huggingface_hub": {"models"},
     "hypercorn": {"transport"},
     "cattrs": {"requests"},
     "click": {"__main__", "cli"},

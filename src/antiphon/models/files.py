@@ -1,4 +1,4 @@
-"""Which files a model name means: a known alias, a GGUF file, or a folder of safetensors."""
+"""Which files a model name means: an alias, a GGUF file, a folder of safetensors, a hub's name."""
 
 from __future__ import annotations
 
@@ -12,13 +12,16 @@ from antiphon.models.default import DEFAULT_NAME, WHEEL_MODELS
 from antiphon.models.fetch import fetch
 from antiphon.models.gguf_metadata import MAGIC
 from antiphon.models.hf_folder import CONFIG, PICKLED, weight_files
+from antiphon.models.hub import fetch_from_hub, find
+from antiphon.models.hub_name import FORM, HubName, looks_like_hub_name, parse_hub_name
 
 _TAKEN = f"a .gguf file, or a folder with {CONFIG} and safetensors"
 
 
 @attrs.frozen
 class ModelFiles:
-    """A model on disk. ``name`` is its public id: the alias, the folder's name or the file's stem.
+    """A model on disk. ``name`` is its public id: the alias, the folder's name, the file's stem or
+    ``ORG/NAME`` of a hub.
 
     ``path`` is the GGUF file, or the folder in the Hugging Face layout (``hf``).
     """
@@ -29,9 +32,10 @@ class ModelFiles:
 
 
 def resolve(model: str | None, cache: Path | None = None) -> ModelFiles:
-    """The files of a model given by alias or path; ``None`` is the default model.
+    """The files of a model given by alias, path or name on a hub; ``None`` is the default model.
 
-    An alias is fetched into the cache if it is not there. Raises ``StartupError`` with one line
+    What is there as a path is taken as one. Else an alias, or a hub's name as in ``hub_name``, is
+    fetched into the cache if it was not before. Raises ``StartupError`` with one line
     that says what is missing and what to give instead.
     """
     name = DEFAULT_NAME if model is None else model
@@ -46,13 +50,25 @@ def resolve(model: str | None, cache: Path | None = None) -> ModelFiles:
         _check_folder(path)
         return ModelFiles(path.resolve().name, "hf", path)
     if not exists:
+        if looks_like_hub_name(name):
+            return _from_hub(parse_hub_name(name), cache)
         aliases = ", ".join(WHEEL_MODELS)
         raise StartupError(
-            f"There is no model at {name!r}. Give {_TAKEN}, or one of: {aliases}. Names of model "
-            "hubs are not downloaded."
+            f"There is no model at {name!r}. Give {_TAKEN}, or one of: {aliases}, or the name of a "
+            f"model on a hub ({FORM})."
         )
     _check_file(path)
     return ModelFiles(path.stem, "gguf", path)
+
+
+def _from_hub(hub: HubName, cache: Path | None) -> ModelFiles:
+    """What was fetched before, else what the hub has now. Its public id is the repository's."""
+    path = find(hub, cache=cache) or fetch_from_hub(hub, cache=cache)
+    if hub.file is not None:
+        _check_file(path)
+        return ModelFiles(hub.repository, "gguf", path)
+    _check_folder(path)
+    return ModelFiles(hub.repository, "hf", path)
 
 
 def _check_file(path: Path) -> None:
