@@ -30,6 +30,7 @@ DEFAULT_FIXTURES = Path("fixtures")
 TORCH_ONLY = frozenset({
     "served_model_name", "device", "dtype", "threads", "max_running", "weights", "prefix_cache",
     "step_tokens", "kv_cache_bytes", "engine_process", "engine_restart",
+    "engine_hang_timeout",
 })  # fmt: skip
 REPLAY_ONLY = frozenset({"fixtures", "pace"})
 
@@ -83,6 +84,8 @@ class Config:
     """Where the engine runs: a thread of the server, or a process of its own."""
     engine_restart: bool | None = None
     """Whether an engine that died is started again; None: if it is a process of its own."""
+    engine_hang_timeout: float = 120.0
+    """Seconds without a step after which a process is taken for dead; 0 is off."""
     fixtures: Path | None = None
     pace: str = "recorded"
     strict_requests: bool = False
@@ -119,12 +122,27 @@ class Config:
             if field.name in others and getattr(self, field.name) != field.default:
                 flag = field.name.replace("_", "-")
                 raise StartupError(f"--{flag} has no meaning for --engine {self.engine}.")
+        self._check_process()
         if any(not key.isascii() or not key.strip() for key in self.api_key):
             raise StartupError("--api-key must not be empty and must be ASCII.")
         if any(not _is_origin(origin) for origin in self.cors_origin):
             raise StartupError("--cors-origin is * or SCHEME://HOST[:PORT], without a path.")
         if self.secret is not None and not self.secret:
             raise StartupError("--secret must not be empty.")
+
+    @property
+    def asks_for_child(self) -> bool:
+        """Whether something is asked for that only a process of the engine's own can do.
+
+        A thread cannot be ended, and what a dead one holds of memory is not surely given back.
+        """
+        hang = self.engine_hang_timeout != DEFAULTS.engine_hang_timeout
+        return self.engine_process == "child" or bool(self.engine_restart) or hang
+
+    def _check_process(self) -> None:
+        if self.engine_process == "thread" and self.asks_for_child:
+            flag = "--engine-restart on" if self.engine_restart else "--engine-hang-timeout"
+            raise StartupError(f"{flag} needs --engine-process child.")
 
     def _check_transport(self) -> None:
         if (self.certfile is None) != (self.keyfile is None):

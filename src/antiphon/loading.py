@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import sys
 import time
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from functools import partial
 from typing import TypeAlias
 
@@ -19,8 +19,9 @@ from antiphon.engines.pace import Pace
 from antiphon.engines.port import EngineInfo, EnginePort, EngineStartError
 from antiphon.engines.recording import Recording, load_recordings
 from antiphon.engines.replay import ReplayEngine
+from antiphon.engines.supervisor import Supervisor
 from antiphon.errors import StartupError
-from antiphon.models.files import resolve
+from antiphon.models.files import ModelFiles, resolve
 from antiphon.prompting.prompter import TextPrompter
 from antiphon.prompting.reasoning_marks import reasoning_marks
 from antiphon.prompting.replay_prompter import ReplayPrompter
@@ -33,35 +34,23 @@ Loaded: TypeAlias = tuple[EnginePort, list[ServedModel], ServedModel]
 _in_thread = partial(to_thread.run_sync, abandon_on_cancel=True)
 
 
-async def load(config: Config) -> Loaded:
-    """The engine that the settings ask for, started. Raises ``StartupError``."""
+async def load(config: Config, restarted: Callable[[], None] = lambda: None) -> Loaded:
+    """The engine that the settings ask for, started. Raises ``StartupError``.
+
+    ``restarted`` is called whenever it has been started again.
+    """
     try:
-        return await (load_replay if config.engine == "replay" else load_torch)(config)
+        if config.engine == "replay":
+            return await load_replay(config)
+        return await load_torch(config, restarted)
     except EngineStartError as error:
         raise StartupError(str(error)) from None
 
 
-async def load_torch(config: Config) -> Loaded:
+async def load_torch(config: Config, restarted: Callable[[], None]) -> Loaded:
     """The torch engine with one model under each of its public names."""
-    # A replay server needs nothing of it.
-    from antiphon.engines.torch import TorchEngine
-    from antiphon.engines.torch.options import EngineOptions
-
     files = await _in_thread(resolve, config.model)
-    engine = TorchEngine(
-        EngineOptions(
-            files=files,
-            device=config.device,
-            dtype=config.dtype,
-            threads=config.threads,
-            max_running=config.max_running,
-            max_waiting=_queue(config),
-            kv_bytes=config.kv_cache_bytes,
-            step_tokens=config.step_tokens,
-            weights=config.weights,
-            prefix_cache=config.prefix_cache,
-        )
-    )
+    engine = torch_engine(config, files, restarted)
     prompter = await _in_thread(TextPrompter.load, files)
     marks = await _in_thread(reasoning_marks, prompter)
     info = await engine.start()
@@ -71,6 +60,35 @@ async def load_torch(config: Config) -> Loaded:
         for name in config.served_model_name or (files.name,)
     ]
     return engine, models, models[0]
+
+
+def torch_engine(
+    config: Config, files: ModelFiles, restarted: Callable[[], None] = lambda: None
+) -> EnginePort:
+    """The torch engine in a thread, or in a process that may be started again."""
+    # A replay server needs nothing of it.
+    from antiphon.engines.torch import TorchEngine
+    from antiphon.engines.torch.child import torch_child
+    from antiphon.engines.torch.guess import is_cuda
+    from antiphon.engines.torch.options import EngineOptions
+
+    options = EngineOptions(
+        files=files,
+        device=config.device,
+        dtype=config.dtype,
+        threads=config.threads,
+        max_running=config.max_running,
+        max_waiting=_queue(config),
+        kv_bytes=config.kv_cache_bytes,
+        step_tokens=config.step_tokens,
+        weights=config.weights,
+        prefix_cache=config.prefix_cache,
+    )
+    auto = config.engine_process == "auto" and is_cuda(config.device)
+    if not (auto or config.asks_for_child):
+        return TorchEngine(options)
+    child = partial(torch_child, options, hang_s=config.engine_hang_timeout)
+    return child() if config.engine_restart is False else Supervisor(child, restarted=restarted)
 
 
 async def load_replay(config: Config) -> Loaded:

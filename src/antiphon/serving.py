@@ -116,7 +116,7 @@ class Opening:
                 self._ending.ask()
 
     async def _load_and_run(self, urls: Sequence[str], say: Callable[[str], None]) -> None:
-        engine, models, example = await load(self._config)
+        engine, models, example = await load(self._config, self.metrics.engine_restarted)
         self.at_rest = True
         service = make_service(engine, models, self._config, self.metrics, flush=self.flush.run)
         try:

@@ -92,6 +92,11 @@ class Metrics:
             buckets=DURATION_S,
             registry=self.registry,
         )
+        self._restarts = Counter(
+            "antiphon_engine_restarts",
+            "Times that an engine which died was started again",
+            registry=self.registry,
+        )
 
     def watch(self, load: Callable[[], tuple[int, int]]) -> None:
         """Show the (running, waiting) sequences, looked up whenever they are asked for."""
@@ -103,6 +108,10 @@ class Metrics:
         self._requests.labels(endpoint, str(status)).inc()
         if ignored:
             self._ignored.labels(endpoint).inc(ignored)
+
+    def engine_restarted(self) -> None:
+        """An engine that had died is there again."""
+        self._restarts.inc()
 
     def refused(self, code: str) -> None:
         """One request was refused for the time being."""

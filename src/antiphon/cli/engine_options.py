@@ -7,7 +7,7 @@ from typing import Any, TypeVar, get_args
 
 import click
 
-from antiphon.cli.ranges import GIB, MANY
+from antiphon.cli.ranges import GIB, MANY, SECONDS_OR_OFF
 from antiphon.config import DEFAULTS, EngineProcess, Weights
 
 C = TypeVar("C", bound=Callable[..., Any])
@@ -62,12 +62,18 @@ _OPTIONS = (
         "--engine-process",
         default=DEFAULTS.engine_process,
         type=click.Choice(get_args(EngineProcess)),
-        help="Where the engine runs; auto is a thread on a CPU, a child process on CUDA.",
+        help="Where the engine runs; auto is a thread on a CPU, a child on CUDA or to restart it.",
     ),
     click.option(
         "--engine-restart",
         type=OnOff(),
         help="Whether an engine that died is started again. [default: on for a child process]",
+    ),
+    click.option(
+        "--engine-hang-timeout",
+        default=DEFAULTS.engine_hang_timeout,
+        type=SECONDS_OR_OFF,
+        help="Seconds without a step after which a child process is ended; 0 is off.",
     ),
     click.option("--served-model-name", multiple=True, help="Public id of the model; repeatable."),
 )
