@@ -4,13 +4,18 @@ from __future__ import annotations
 
 from collections import defaultdict
 from collections.abc import Sequence
+from typing import Any, TypeAlias
 
+import numpy as np
 import torch
+from numpy.typing import NDArray
 
 from antiphon.engines.torch.models.attention import AttentionGroup
 from antiphon.engines.torch.models.decoder import StepBatch
 from antiphon.engines.torch.pages import PAGE_SIZE, pages_for
-from antiphon.engines.torch.scheduler import Chunk
+from antiphon.engines.torch.step import Chunk
+
+Ints: TypeAlias = NDArray[np.int64]
 
 
 def attention_groups(chunks: Sequence[Chunk]) -> list[list[Chunk]]:
@@ -19,6 +24,8 @@ def attention_groups(chunks: Sequence[Chunk]) -> list[list[Chunk]]:
     Single tokens share a group when their page counts have the same binary length, so padding
     never doubles the pages read; longer chunks stand alone.
     """
+    if len(chunks) == 1:
+        return [list(chunks)]
     singles: dict[int, list[Chunk]] = defaultdict(list)
     alone = []
     for chunk in chunks:
@@ -32,69 +39,95 @@ def attention_groups(chunks: Sequence[Chunk]) -> list[list[Chunk]]:
 def build_batch(
     groups: list[list[Chunk]],
     *,
+    drawing: Sequence[Chunk] | None = None,
     heads_per_key: int,
     window: int | None = None,
     padding_page: int,
     dtype: torch.dtype,
     device: torch.device,
 ) -> StepBatch:
-    """The tensors of a step; rows are in the order of ``groups``, drawing rows too.
+    """The tensors of a step; rows are in the order of ``groups``.
 
+    ``drawing`` are the same chunks in the order in which their draws are wanted; None: as they are.
     ``window`` is how many tokens one sees, itself among them; None: all up to itself.
     """
-    ids: list[int] = []
-    positions: list[int] = []
-    slots: list[int] = []
+    rows = sum(chunk.count for group in groups for chunk in group)
+    # One array for ids, positions and slots: one upload.
+    table = np.empty((3, rows), dtype=np.int64)
     fresh: list[int] = []
-    drawing: list[int] = []
+    last_row: dict[int, int] = {}
     tensors = []
+    first = 0
     for group in groups:
-        first = len(ids)
+        begin = first
         for chunk in group:
-            span = range(chunk.start, chunk.start + chunk.count)
-            pages = chunk.sequence.table.pages
-            ids.extend(chunk.sequence.ids[chunk.start : chunk.start + chunk.count])
-            positions.extend(span)
-            slots.extend(pages[at // PAGE_SIZE] * PAGE_SIZE + at % PAGE_SIZE for at in span)
-            fresh.extend(pages[pages_for(chunk.start) : _pages_seen(chunk)])
-            if chunk.draws:
-                drawing.append(len(ids) - 1)
-        rows = slice(first, len(ids))
-        length = max(chunk.start + chunk.count for chunk in group)
-        hidden = _hidden(group, length, window, device)
+            _fill(table[:, first : first + chunk.count], chunk)
+            fresh.extend(chunk.table.pages[pages_for(chunk.start) : _pages_seen(chunk)])
+            first += chunk.count
+            last_row[id(chunk)] = first - 1
+        length = max(chunk.end for chunk in group)
+        pages = _padded_pages(group, padding_page)
+        hidden = _hidden(group, length, window)
         tensors.append(
             AttentionGroup(
-                rows=rows,
+                rows=slice(begin, first),
                 batch=len(group),
-                pages=torch.tensor(_padded_pages(group, padding_page), device=device),
+                pages=_upload(pages, device),
+                first_slot=_first_slot(pages) if len(group) == 1 else None,
                 length=length,
-                mask=None if hidden is None else _mask(hidden, heads_per_key, dtype),
+                mask=None if hidden is None else _mask(hidden, heads_per_key, dtype, device),
             )
         )
+    if drawing is None:
+        drawing = [chunk for group in groups for chunk in group]
+    draws = [last_row[id(chunk)] for chunk in drawing if chunk.draws]
+    ids, positions, slots = _upload(table, device).unbind()
     return StepBatch(
-        ids=torch.tensor(ids, device=device),
-        positions=torch.tensor(positions, device=device),
-        slots=torch.tensor(slots, device=device),
-        fresh=torch.tensor(fresh, dtype=torch.int64, device=device),
+        ids=ids,
+        positions=positions,
+        slots=slots,
+        fresh=_upload(np.array(fresh, dtype=np.int64), device),
         groups=tensors,
-        drawing=torch.tensor(drawing, dtype=torch.int64, device=device),
+        drawing=_upload(np.array(draws, dtype=np.int64), device),
     )
 
 
-def _padded_pages(group: list[Chunk], padding_page: int) -> list[int]:
-    """The pages that each sequence reads, all padded to the longest, one after the other.
+def _fill(columns: Ints, chunk: Chunk) -> None:
+    """Ids, positions and slots of a chunk into [3, count]."""
+    start, count, pages = chunk.start, chunk.count, chunk.table.pages
+    if count == 1:
+        columns[0, 0] = chunk.sequence.ids[start]
+        columns[1, 0] = start
+        columns[2, 0] = pages[start // PAGE_SIZE] * PAGE_SIZE + start % PAGE_SIZE
+        return
+    columns[0] = chunk.sequence.ids[start : start + count]
+    at = columns[1]
+    at[:] = np.arange(start, start + count)
+    columns[2] = np.array(pages, dtype=np.int64)[at // PAGE_SIZE] * PAGE_SIZE + at % PAGE_SIZE
+
+
+def _padded_pages(group: list[Chunk], padding_page: int) -> Ints:
+    """[batch * P]: the pages that each sequence reads, all padded to the longest.
 
     The scheduler has grown every table to the end of its chunk.
     """
     width = max(_pages_seen(chunk) for chunk in group)
-    padding = [padding_page] * width
-    return [page for chunk in group for page in (chunk.sequence.table.pages + padding)[:width]]
+    pages = np.full((len(group), width), padding_page, dtype=np.int64)
+    for row, chunk in enumerate(group):
+        held = chunk.table.pages[:width]
+        pages[row, : len(held)] = held
+    return pages.reshape(-1)
 
 
-def _hidden(
-    group: list[Chunk], length: int, window: int | None, device: torch.device
-) -> torch.Tensor | None:
-    """bool [batch, tokens, length]: keys that lie behind their query, or too far before it.
+def _first_slot(pages: Ints) -> int | None:
+    """Of pages that follow each other; None if they do not."""
+    if (pages[1:] - pages[:-1] != 1).any():
+        return None
+    return int(pages[0]) * PAGE_SIZE
+
+
+def _hidden(group: list[Chunk], length: int, window: int | None) -> NDArray[np.bool_] | None:
+    """[batch, tokens, length]: keys that lie behind their query, or too far before it.
 
     None if none does.
     """
@@ -102,19 +135,27 @@ def _hidden(
     sees_all = window is None or length <= window
     if sees_all and new == 1 and all(chunk.start + 1 == length for chunk in group):
         return None
-    starts = torch.tensor([chunk.start for chunk in group], device=device)
-    seen = starts[:, None] + torch.arange(new, device=device)
-    seen = seen[:, :, None]
-    keys = torch.arange(length, device=device)
-    behind = keys > seen
+    starts = np.array([chunk.start for chunk in group])
+    seen = (starts[:, None] + np.arange(new))[:, :, None]
+    keys = np.arange(length)
+    behind: NDArray[np.bool_] = keys > seen
     return behind if window is None else behind | (keys <= seen - window)
 
 
-def _mask(hidden: torch.Tensor, heads_per_key: int, dtype: torch.dtype) -> torch.Tensor:
+def _mask(
+    hidden: NDArray[np.bool_], heads_per_key: int, dtype: torch.dtype, device: torch.device
+) -> torch.Tensor:
     """Minus infinity where hidden: [batch, 1, heads_per_key * tokens, length]."""
-    mask = torch.zeros(hidden.shape, dtype=dtype, device=hidden.device)
-    return mask.masked_fill_(hidden, -torch.inf).repeat(1, heads_per_key, 1).unsqueeze(1)
+    where = _upload(hidden, device)
+    mask = torch.zeros(where.shape, dtype=dtype, device=device)
+    return mask.masked_fill_(where, -torch.inf).repeat(1, heads_per_key, 1).unsqueeze(1)
+
+
+def _upload(values: NDArray[Any], device: torch.device) -> torch.Tensor:
+    """The tensor of an array; on a CPU the same memory."""
+    tensor = torch.from_numpy(values)
+    return tensor if device.type == "cpu" else tensor.to(device)
 
 
 def _pages_seen(chunk: Chunk) -> int:
-    return pages_for(chunk.start + chunk.count)
+    return pages_for(chunk.end)

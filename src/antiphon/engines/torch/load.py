@@ -17,6 +17,7 @@ from antiphon.engines.torch.models.kv_cache import KVCache, page_bytes
 from antiphon.engines.torch.options import EngineOptions
 from antiphon.engines.torch.pages import PAGE_SIZE, PagePool, pages_for
 from antiphon.engines.torch.runner import Runner
+from antiphon.engines.torch.sampling.sampler import Sampler
 from antiphon.engines.torch.scheduler import Scheduler
 from antiphon.engines.torch.weights.assemble import assemble
 from antiphon.engines.torch.weights.gguf_file import GgufFile
@@ -42,11 +43,12 @@ def load(options: EngineOptions, inbox: Inbox, emit: Callable[[StepFrame], None]
             f"{files.path} ends its texts by the id {strange[0]}; the vocabulary has "
             f"{config.vocab_size} tokens"
         )
-    weights = assemble(source, dtype, device)
+    weights = assemble(source, dtype, device, options.weights)
     pages = _kv_pages(config, dtype, device, options)
     cache = KVCache(config, pages, dtype, device)
     context_length = min(config.context_length, pages * PAGE_SIZE)
-    runner = Runner(Decoder(config, weights, context_length), cache)
+    sampler = Sampler(options.max_running, config.vocab_size, device)
+    runner = Runner(Decoder(config, weights, context_length), cache, sampler)
     info = EngineInfo(
         name="torch",
         model_id=files.name,
@@ -65,6 +67,7 @@ def load(options: EngineOptions, inbox: Inbox, emit: Callable[[StepFrame], None]
         max_running=options.max_running,
         max_waiting=options.max_waiting,
         step_tokens=options.step_tokens or STEP_TOKENS[device.type],
+        prefix_cache=options.prefix_cache,
     )
     return EngineLoop(info, scheduler, runner, inbox, emit)
 

@@ -2,35 +2,76 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from typing import Protocol
 
+import attrs
 import torch
 
 from antiphon.engines.torch.batch import attention_groups, build_batch
-from antiphon.engines.torch.drawn import DrawnToken
+from antiphon.engines.torch.drawn import Drawn
 from antiphon.engines.torch.models.decoder import Decoder
 from antiphon.engines.torch.models.kv_cache import KVCache
 from antiphon.engines.torch.sampling.prompt_scorer import score_prompts
-from antiphon.engines.torch.sampling.sampler import sample
-from antiphon.engines.torch.scheduler import Chunk
+from antiphon.engines.torch.sampling.sampler import Sampler
+from antiphon.engines.torch.sequence import Sequence
+from antiphon.engines.torch.step import Step
+
+
+class PendingMasks(Protocol):
+    """Masks that are being computed."""
+
+    def wait(self) -> torch.Tensor | None:
+        """int32 [rows, ceil(vocab / 32)], as ``Sampler.sample`` takes them."""
+        ...
+
+
+class Masks(Protocol):
+    """What grammars allow next."""
+
+    def begin(self, sequences: list[Sequence]) -> PendingMasks:
+        """Start computing a row for each sequence."""
+        ...
+
+
+@attrs.define(eq=False)
+class Launch:
+    """A step that was launched."""
+
+    _drawn: Drawn
+
+    def drawn(self) -> Drawn:
+        """A row for every drawing chunk, in the order of the step's chunks.
+
+        On a CPU the work is done when the launch is.
+        """
+        return self._drawn
 
 
 class Runner:
-    """The decoder, its cache and the sampler."""
+    """The decoder, its cache and the sampler; ``masks`` for sequences that have a grammar."""
 
-    def __init__(self, decoder: Decoder, cache: KVCache) -> None:
+    def __init__(
+        self, decoder: Decoder, cache: KVCache, sampler: Sampler, masks: Masks | None = None
+    ) -> None:
         self.decoder = decoder
         self.cache = cache
+        self.sampler = sampler
+        self.masks = masks
         self._dtype = decoder.weights.embedding.dtype
         self._device = decoder.weights.embedding.device
 
     @torch.inference_mode()
-    def run(self, chunks: Sequence[Chunk]) -> dict[int, DrawnToken]:
-        """Forward, score and sample; the token of every chunk that draws, by key."""
-        groups = attention_groups(chunks)
+    def launch(self, step: Step) -> Launch:
+        """Forward, score and sample."""
+        sequences = step.drawing
+        pending = None
+        if self.masks is not None and any(one.grammar is not None for one in sequences):
+            pending = self.masks.begin(sequences)  # beside the forward pass
+        groups = attention_groups(step.chunks)
         config = self.decoder.config
         batch = build_batch(
             groups,
+            drawing=step.chunks,
             heads_per_key=config.heads // config.kv_heads,
             window=config.sliding_window,
             padding_page=self.cache.padding_page,
@@ -38,10 +79,12 @@ class Runner:
             device=self._device,
         )
         states = self.decoder(batch, self.cache)
-        in_order = [chunk for group in groups for chunk in group]
-        score_prompts(in_order, states, self.decoder.logits)
-        drawing = [chunk.sequence for chunk in in_order if chunk.draws]
-        if not drawing:
-            return {}
-        drawn = sample(self.decoder.logits(states[batch.drawing]), drawing)
-        return {sequence.key: one for sequence, one in zip(drawing, drawn, strict=True)}
+        score_prompts([chunk for group in groups for chunk in group], states, self.decoder.logits)
+        if not sequences:
+            return Launch(Drawn([]))
+        logits = self.decoder.logits(states.index_select(0, batch.drawing))
+        drawn = self.sampler.sample(logits, sequences, None if pending is None else pending.wait())
+        for row, sequence in enumerate(sequences):
+            if sequence.grammar is not None and row not in drawn.refused:
+                sequence.grammar.advance(drawn.token[row])
+        return Launch(drawn)

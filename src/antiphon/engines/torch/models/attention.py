@@ -21,6 +21,9 @@ class AttentionGroup:
     batch: int
     pages: torch.Tensor
     """int64 [batch * P]: each sequence's pages, padded to P."""
+    first_slot: int | None
+    """Where the keys begin if they lie one after the other (a group of one): they are read where
+    they are. None: they are gathered page by page."""
     length: int
     """Keys that any of them sees."""
     mask: torch.Tensor | None
@@ -39,10 +42,17 @@ def attend(
     """
     tokens, heads, head_dim = queries.shape
     batch, new, shared = group.batch, tokens // group.batch, heads // kv_heads
-    keys, values = (
-        side.view(batch, -1, kv_heads, head_dim)[:, : group.length].transpose(1, 2)
-        for side in cache.read(layer, group.pages)
-    )
+    if group.first_slot is None:
+        both = cache.read(layer, group.pages).view(batch, -1, 2, kv_heads, head_dim)
+        both = both[:, : group.length]
+    else:
+        both = cache.span(layer, group.first_slot, group.length)
+        both = both.view(1, group.length, 2, kv_heads, head_dim)
+    keys, values = both.transpose(1, 3).unbind(2)
+    if new == 1:
+        rows = queries.view(batch, kv_heads, shared, head_dim)
+        mixed = F.scaled_dot_product_attention(rows, keys, values, attn_mask=group.mask)
+        return mixed.reshape(batch, heads * head_dim)
     rows = queries.view(batch, new, kv_heads, shared, head_dim).permute(0, 2, 3, 1, 4)
     mixed = F.scaled_dot_product_attention(
         rows.reshape(batch, kv_heads, shared * new, head_dim), keys, values, attn_mask=group.mask

@@ -1,4 +1,9 @@
-"""A Llama-family decoder over a paged KV cache."""
+"""A Llama-family decoder over a paged KV cache.
+
+At one token a step takes as long as some hundred small operators on top of its matrices, so the
+layers are written for few of them: one matrix for query, key and value, rotation in place, one
+write of key and value, a norm in one operator.
+"""
 
 from __future__ import annotations
 
@@ -9,44 +14,10 @@ import torch.nn.functional as F  # noqa: N812  # torch's own convention
 from antiphon.engines.torch.models.attention import AttentionGroup, attend
 from antiphon.engines.torch.models.config import DecoderConfig
 from antiphon.engines.torch.models.kv_cache import KVCache
-from antiphon.engines.torch.models.rope import rope_table, rotate
-
-
-@attrs.define(eq=False)
-class Linear:
-    """``x @ weight.T + bias``; weight is [out, in]."""
-
-    weight: torch.Tensor
-    bias: torch.Tensor | None = None
-
-    def __call__(self, x: torch.Tensor) -> torch.Tensor:
-        return F.linear(x, self.weight, self.bias)
-
-
-@attrs.define(eq=False)
-class Layer:
-    """Weights of one decoder layer. Query, key and value are one matrix, gate and up another."""
-
-    attention_norm: torch.Tensor
-    qkv: Linear
-    output: Linear
-    ffn_norm: torch.Tensor
-    gate_up: Linear
-    down: Linear
-    q_norm: torch.Tensor | None = None
-    """[head_dim], of every query head; None where heads are not normed."""
-    k_norm: torch.Tensor | None = None
-
-
-@attrs.define(eq=False)
-class DecoderWeights:
-    """All tensors of the decoder, on one device and in one type; q and k rows are half-split."""
-
-    embedding: torch.Tensor
-    layers: list[Layer]
-    norm: torch.Tensor
-    head: torch.Tensor
-    """[vocab, hidden]; the embedding itself where the two are tied."""
+from antiphon.engines.torch.models.linear import Linear
+from antiphon.engines.torch.models.norm import MirroredNorm, mirror
+from antiphon.engines.torch.models.rope import Rotation, rope_table, rotate_
+from antiphon.engines.torch.models.weights import DecoderWeights, Layer
 
 
 @attrs.define(eq=False)
@@ -73,64 +44,70 @@ class Decoder:
     def __init__(self, config: DecoderConfig, weights: DecoderWeights, context_length: int) -> None:
         self.config = config
         self.weights = weights
-        self._rope = rope_table(config, context_length, weights.embedding.device)
+        embedding, eps = weights.embedding, config.norm_eps
+        self._rope = rope_table(config, context_length, embedding.dtype, embedding.device)
+        self._mirror = mirror(embedding)
+        self._norms = [
+            (MirroredNorm(layer.attention_norm, eps), MirroredNorm(layer.ffn_norm, eps))
+            for layer in weights.layers
+        ]
 
     def __call__(self, batch: StepBatch, cache: KVCache) -> torch.Tensor:
         """Write the step's keys and values; the states of all rows: [N, hidden]."""
         cache.clear(batch.fresh)
         x = F.embedding(batch.ids, self.weights.embedding)
-        cos, sin = self._rope[:, batch.positions].unsqueeze(2)
+        # Beside its own negative, for the norms: [N, 2, hidden].
+        stream = x.unsqueeze(1) * self._mirror
+        turn = self._rope.at(batch.positions)
         for index, layer in enumerate(self.weights.layers):
-            x = x + self._attention(index, layer, x, cos, sin, batch, cache)
-            x = x + self._feed_forward(layer, x)
-        return x
+            attention_norm, ffn_norm = self._norms[index]
+            mixed = self._attention(index, layer, attention_norm(stream), turn, batch, cache)
+            stream.addcmul_(mixed.unsqueeze(1), self._mirror)
+            gate, up = layer.gate_up(ffn_norm(stream)).chunk(2, dim=-1)
+            made = layer.down(F.silu(gate).mul_(up))
+            stream.addcmul_(made.unsqueeze(1), self._mirror)
+        return stream[:, 0]
 
     def logits(self, states: torch.Tensor) -> torch.Tensor:
         """What comes after each of ``states`` [rows, hidden]: float32 [rows, vocab]."""
-        x = self._norm(states, self.weights.norm)
-        head = self.weights.head
-        if head.device.type == "cpu" and head.dtype is torch.float32:
+        config, weights = self.config, self.weights
+        x = F.rms_norm(states, (config.hidden_size,), weights.norm, config.norm_eps)
+        head = weights.head
+        if isinstance(head, Linear) and x.device.type == "cpu" and x.dtype is torch.float32:
             # The same product turned round: for 2 to 8 rows it takes half the time on a CPU in
             # float32 (49,152 tokens, measured). In bfloat16 it takes longer.
-            return torch.mm(head, x.T).T.contiguous()
-        return F.linear(x, head).float()
+            return torch.mm(head.weight, x.T).T.contiguous()
+        return head(x).float()
 
     def _attention(
         self,
         index: int,
         layer: Layer,
         x: torch.Tensor,
-        cos: torch.Tensor,
-        sin: torch.Tensor,
+        turn: Rotation,
         batch: StepBatch,
         cache: KVCache,
     ) -> torch.Tensor:
         config = self.config
-        qkv = layer.qkv(self._norm(x, layer.attention_norm))
-        heads = qkv.view(len(x), -1, config.head_dim)
-        turned = rotate(self._normed_heads(layer, heads[:, : -config.kv_heads]), cos, sin)
-        queries, keys = turned[:, : config.heads], turned[:, config.heads :]
-        values = heads[:, -config.kv_heads :]
-        cache.write(index, batch.slots, keys.flatten(1), values.flatten(1))
+        qkv = layer.qkv(x)
+        q = config.q_size
+        heads = qkv[:, : q + config.kv_size].view(len(x), -1, config.head_dim)
+        self._norm_heads(layer, heads)
+        rotate_(heads, turn)
+        cache.write(index, batch.slots, qkv[:, q:])
+        queries = heads[:, : config.heads]
         mixed = [
             attend(queries[group.rows], cache, index, group, config.kv_heads)
             for group in batch.groups
         ]
         return layer.output(mixed[0] if len(mixed) == 1 else torch.cat(mixed))
 
-    def _normed_heads(self, layer: Layer, heads: torch.Tensor) -> torch.Tensor:
-        """[tokens, heads + kv_heads, head_dim]: queries, then keys, each normed on its own."""
+    def _norm_heads(self, layer: Layer, heads: torch.Tensor) -> None:
+        """[tokens, heads + kv_heads, head_dim]: queries, then keys, each normed where it is."""
         if layer.q_norm is None or layer.k_norm is None:
-            return heads
+            return
         config = self.config
         shape, eps = (config.head_dim,), config.norm_eps
-        queries = F.rms_norm(heads[:, : config.heads], shape, layer.q_norm, eps)
-        keys = F.rms_norm(heads[:, config.heads :], shape, layer.k_norm, eps)
-        return torch.cat((queries, keys), dim=1)
-
-    def _feed_forward(self, layer: Layer, x: torch.Tensor) -> torch.Tensor:
-        gate, up = layer.gate_up(self._norm(x, layer.ffn_norm)).chunk(2, dim=-1)
-        return layer.down(F.silu(gate) * up)
-
-    def _norm(self, x: torch.Tensor, weight: torch.Tensor) -> torch.Tensor:
-        return F.rms_norm(x, (self.config.hidden_size,), weight, self.config.norm_eps)
+        queries, keys = heads[:, : config.heads], heads[:, config.heads :]
+        queries.copy_(F.rms_norm(queries, shape, layer.q_norm, eps))
+        keys.copy_(F.rms_norm(keys, shape, layer.k_norm, eps))

@@ -16,21 +16,28 @@ def page_bytes(config: DecoderConfig, dtype: torch.dtype) -> int:
 
 
 class KVCache:
-    """A pool [layers, 2, pages + 1, PAGE_SIZE, kv_heads * head_dim].
+    """A pool [layers, pages + 1, PAGE_SIZE, 2 * kv_heads * head_dim].
 
-    The page behind the last one pads batches of unequal length and is never written.
+    A token's key and its value lie side by side, as the layer's projection gives them: they are
+    written by one operator and read by one. The page behind the last one pads batches of unequal
+    length and is never written.
     """
 
     def __init__(
         self, config: DecoderConfig, pages: int, dtype: torch.dtype, device: torch.device
     ) -> None:
         self.padding_page = pages
-        shape = (config.layers, 2, pages + 1, PAGE_SIZE, config.kv_size)
+        width = 2 * config.kv_size
         try:
-            self._pool = _zeros(shape, dtype, device)
+            pool = _zeros((config.layers, pages + 1, PAGE_SIZE, width), dtype, device)
         except (MemoryError, ValueError, RuntimeError) as failure:
             size = page_bytes(config, dtype) * pages
             raise EngineStartError(f"{size} bytes for the KV cache cannot be had") from failure
+        self._pool = pool
+        self._width = width
+        # Views cost as much as small operators, so they are made once.
+        self._by_slot = list(pool.view(config.layers, -1, width).unbind())
+        self._by_page = list(pool.view(config.layers, pages + 1, -1).unbind())
 
     def clear(self, pages: torch.Tensor) -> None:
         """Zero ``pages`` (int64 [P]) before their first use.
@@ -38,24 +45,20 @@ class KVCache:
         A mask hides the unwritten end of a page but not a NaN in it: one that an earlier sequence
         left behind would reach its new owner.
         """
-        self._pool.index_fill_(2, pages, 0)
+        if len(pages):
+            self._pool.index_fill_(1, pages, 0)
 
-    def write(
-        self, layer: int, slots: torch.Tensor, keys: torch.Tensor, values: torch.Tensor
-    ) -> None:
-        """Store [tokens, kv_size] at ``slots`` (page * PAGE_SIZE + offset): int64 [tokens]."""
-        pool = self._pool[layer].flatten(1, 2)
-        pool[0].index_copy_(0, slots, keys)
-        pool[1].index_copy_(0, slots, values)
+    def write(self, layer: int, slots: torch.Tensor, keys_values: torch.Tensor) -> None:
+        """Store [tokens, 2 * kv_size] at ``slots`` (page * PAGE_SIZE + offset): int64 [tokens]."""
+        self._by_slot[layer].index_copy_(0, slots, keys_values)
 
-    def read(self, layer: int, pages: torch.Tensor) -> tuple[torch.Tensor, torch.Tensor]:
-        """Keys and values of ``pages`` (int64 [P]), each [P * PAGE_SIZE, kv_size]."""
-        pool = self._pool[layer].flatten(2, 3)
-        width = self._pool.shape[-1]
-        return (
-            pool[0].index_select(0, pages).view(-1, width),
-            pool[1].index_select(0, pages).view(-1, width),
-        )
+    def read(self, layer: int, pages: torch.Tensor) -> torch.Tensor:
+        """Keys and values of ``pages`` (int64 [P]): [P * PAGE_SIZE, 2 * kv_size]."""
+        return self._by_page[layer].index_select(0, pages).view(-1, self._width)
+
+    def span(self, layer: int, first: int, count: int) -> torch.Tensor:
+        """The same of ``count`` slots from ``first`` on, without a copy."""
+        return self._by_slot[layer].narrow(0, first, count)
 
 
 def _zeros(shape: tuple[int, ...], dtype: torch.dtype, device: torch.device) -> torch.Tensor:

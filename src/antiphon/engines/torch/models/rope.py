@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import math
 
+import attrs
 import torch
 
 from antiphon.engines.torch.models.config import (
@@ -40,15 +41,34 @@ def _llama3(plain: torch.Tensor, rule: Llama3Scaling) -> torch.Tensor:
     return plain * (kept + (1 - kept) / rule.factor)
 
 
-def rope_table(config: DecoderConfig, positions: int, device: torch.device) -> torch.Tensor:
-    """Cosines, then sines, of every position: float32 [2, positions, head_dim / 2]."""
+@attrs.define(eq=False)
+class Rotation:
+    """Factors of the angles of N positions, for both halves of a head."""
+
+    cos: torch.Tensor
+    """[N, 1, 1, head_dim / 2]"""
+    sin: torch.Tensor
+    """[N, 1, 2, head_dim / 2]: minus the sine, then the sine."""
+
+    def at(self, positions: torch.Tensor) -> Rotation:
+        """Those of ``positions``: int64 [N]."""
+        return Rotation(self.cos.index_select(0, positions), self.sin.index_select(0, positions))
+
+
+def rope_table(
+    config: DecoderConfig, positions: int, dtype: torch.dtype, device: torch.device
+) -> Rotation:
+    """The factors of every position below ``positions``."""
     at = torch.arange(positions, dtype=torch.float64)
-    angles = torch.outer(at, frequencies(config))
-    return torch.stack((angles.cos(), angles.sin())).float().to(device)
+    angles = torch.outer(at, frequencies(config))[:, None, None]
+    cos, sin = angles.cos(), angles.sin()
+    sin = torch.cat((-sin, sin), dim=2)
+    return Rotation(cos.to(device, dtype), sin.to(device, dtype))
 
 
-def rotate(heads: torch.Tensor, cos: torch.Tensor, sin: torch.Tensor) -> torch.Tensor:
-    """Turn [tokens, heads, head_dim] by [tokens, 1, head_dim / 2]; computed in float32."""
-    first, second = heads.float().chunk(2, dim=-1)
-    turned = torch.cat((first * cos - second * sin, second * cos + first * sin), dim=-1)
-    return turned.to(heads.dtype)
+def rotate_(heads: torch.Tensor, turn: Rotation) -> None:
+    """Turn [tokens, heads, head_dim] in place; ``turn`` is of the same tokens."""
+    tokens, count, head_dim = heads.shape
+    halves = heads.view(tokens, count, 2, head_dim // 2)
+    swapped = halves.flip(2)
+    halves.mul_(turn.cos).addcmul_(swapped, turn.sin)

@@ -2,53 +2,70 @@
 
 from __future__ import annotations
 
+import logging
+from typing import Literal, TypeAlias
+
 import torch
 
 from antiphon.engines.port import EngineStartError
-from antiphon.engines.torch.models.decoder import DecoderWeights, Layer, Linear
-from antiphon.engines.torch.weights.source import WeightSource
+from antiphon.engines.torch.models.linear import AnyLinear, Head, Linear
+from antiphon.engines.torch.models.weights import DecoderWeights, Layer
+from antiphon.engines.torch.weights.layout import EMBEDDING, HEAD
+from antiphon.engines.torch.weights.packing import fits_int4, pack4, pack8, pack_head, to_blocks
+from antiphon.engines.torch.weights.source import Q4Blocks, WeightSource
 
-EMBEDDING = "model.embed_tokens.weight"
+log = logging.getLogger(__name__)
+
+Form: TypeAlias = Literal["auto", "float", "int8", "int4"]
 NORM = "model.norm.weight"
-HEAD = "lm_head.weight"
 
 
-def assemble(source: WeightSource, dtype: torch.dtype, device: torch.device) -> DecoderWeights:
+def assemble(
+    source: WeightSource, dtype: torch.dtype, device: torch.device, form: Form = "float"
+) -> DecoderWeights:
     """Read every tensor once, straight into its place.
 
-    Raises ``EngineStartError`` for a tensor that is missing, has another shape than the
-    configuration says, or is not part of a Llama decoder.
+    ``form``: how the matrices are held. ``auto`` on a CPU that computes in bfloat16: four bits
+    where the file has four, eight where it has eight, and for the head of such a file; everything
+    else as it is computed with. ``int8`` and ``int4`` round what the file has in more bits; int4
+    keeps the head in eight. Raises ``EngineStartError`` for a form that the device has no kernel
+    for, and for tensors that cannot be read.
     """
-    return _Assembly(source, dtype, device).weights()
+    if form in ("int8", "int4") and device.type != "cpu":
+        raise EngineStartError(f"weights {form} need the CPU; on {device} give auto or float")
+    if form == "auto" and (device.type != "cpu" or dtype is not torch.bfloat16):
+        form = "float"
+    return _Assembly(source, dtype, device, form).weights()
 
 
 class _Assembly:
-    def __init__(self, source: WeightSource, dtype: torch.dtype, device: torch.device) -> None:
+    def __init__(
+        self, source: WeightSource, dtype: torch.dtype, device: torch.device, form: Form
+    ) -> None:
         self.source = source
         self.dtype = dtype
         self.device = device
-        self.unread = source.names()
+        self.form = form
+        self.names = source.names()
+        self.reduced = False
+        """Whether any matrix so far is held in fewer bits."""
 
     def weights(self) -> DecoderWeights:
         config = self.source.config
         embedding = self.read(EMBEDDING, config.vocab_size, config.hidden_size)
-        if config.tied_embeddings:
-            self.unread.discard(HEAD)  # some files hold the copy
-            head = embedding
-        else:
-            head = self.read(HEAD, config.vocab_size, config.hidden_size)
-        weights = DecoderWeights(
+        layers = [self.layer(f"model.layers.{index}") for index in range(config.layers)]
+        return DecoderWeights(
             embedding=embedding,
-            layers=[self.layer(f"model.layers.{index}") for index in range(config.layers)],
+            layers=layers,
             norm=self.read(NORM, config.hidden_size),
-            head=head,
+            head=self.head(embedding),
         )
-        if self.unread:
-            raise EngineStartError(
-                f"tensor {min(self.unread)} is not part of a Llama decoder of {config.layers} "
-                f"layers ({len(self.unread)} such tensors)"
-            )
-        return weights
+
+    def head(self, embedding: torch.Tensor) -> Head:
+        name = EMBEDDING if self.source.config.tied_embeddings else HEAD
+        if self.reduced:
+            return pack_head(self.source.tensor(name))
+        return Linear(embedding if name == EMBEDDING else self.read(HEAD, *embedding.shape))
 
     def layer(self, prefix: str) -> Layer:
         config = self.source.config
@@ -69,35 +86,60 @@ class _Assembly:
             k_norm=self.read(f"{attention}.k_norm.weight", head) if config.qk_norm else None,
         )
 
-    def linear(self, parts: dict[str, int], width: int) -> Linear:
+    def linear(self, parts: dict[str, int], width: int) -> AnyLinear:
         """The named matrices (name -> rows) below each other; a bias where the file has one."""
-        weight = self.empty(sum(parts.values()), width)
-        biased = [name for name in parts if f"{name}.bias" in self.unread]
-        bias = self.empty(sum(parts.values())).zero_() if biased else None
-        first = 0
-        for name, rows in parts.items():
-            self.copy(f"{name}.weight", weight[first : first + rows])
-            if bias is not None and name in biased:
-                self.copy(f"{name}.bias", bias[first : first + rows])
-            first += rows
-        return Linear(weight, bias)
+        rows = sum(parts.values())
+        exact = [self.source.tensor(f"{name}.weight") for name in parts]
+        weight = self.empty(rows, width)
+        for piece, one in zip(torch.split(weight, list(parts.values())), exact, strict=True):
+            piece.copy_(one)
+        bias = self.bias(parts)
+        bits = self.bits(parts, rows, width)
+        if bits > 8:
+            return Linear(weight, bias)
+        self.reduced = True
+        if bits == 8:
+            return pack8(torch.cat([one.float() for one in exact]), weight, bias)
+        return pack4(self.blocks(parts, exact), weight, bias)
+
+    def bits(self, parts: dict[str, int], rows: int, width: int) -> int:
+        """In how many the matrix of these parts is held; 16: as the model computes."""
+        if self.form == "float":
+            return 16
+        stored = max(self.source.bits(f"{name}.weight") for name in parts)
+        bits = {"auto": stored, "int8": 8, "int4": 4}[self.form]
+        if bits == 4 and not fits_int4(rows, width):
+            log.warning(
+                "%s: a matrix of %d x %d has no groups of four bits; it is kept as it is",
+                ", ".join(parts), rows, width,
+            )  # fmt: skip
+            return 16
+        return bits
+
+    def blocks(self, parts: dict[str, int], exact: list[torch.Tensor]) -> Q4Blocks:
+        """The integers of the file where it has them; else those nearest to ``exact``."""
+        blocks = [
+            self.source.quantised(f"{name}.weight") or to_blocks(one.float())
+            for name, one in zip(parts, exact, strict=True)
+        ]
+        return Q4Blocks(
+            codes=torch.cat([one.codes for one in blocks]),
+            scale=torch.cat([one.scale for one in blocks]),
+            minimum=torch.cat([one.minimum for one in blocks]),
+        )
+
+    def bias(self, parts: dict[str, int]) -> torch.Tensor | None:
+        """Zeros for the parts that have none; None if no part has one."""
+        if not any(f"{name}.bias" in self.names for name in parts):
+            return None
+        bias = self.empty(sum(parts.values())).zero_()
+        for piece, name in zip(torch.split(bias, list(parts.values())), parts, strict=True):
+            if f"{name}.bias" in self.names:
+                piece.copy_(self.source.tensor(f"{name}.bias"))
+        return bias
 
     def read(self, name: str, *shape: int) -> torch.Tensor:
-        tensor = self.empty(*shape)
-        self.copy(name, tensor)
-        return tensor
+        return self.empty(*shape).copy_(self.source.tensor(name))
 
     def empty(self, *shape: int) -> torch.Tensor:
         return torch.empty(shape, dtype=self.dtype, device=self.device)
-
-    def copy(self, name: str, target: torch.Tensor) -> None:
-        """Convert the named tensor into ``target``, whose shape it must have."""
-        if name not in self.unread:
-            raise EngineStartError(f"tensor {name} is missing")
-        tensor = self.source.tensor(name)
-        if tensor.shape != target.shape:
-            raise EngineStartError(
-                f"tensor {name} has shape {list(tensor.shape)}, not {list(target.shape)}"
-            )
-        target.copy_(tensor)
-        self.unread.remove(name)

@@ -44,6 +44,11 @@ class GgufFile:
         """Float32, dequantised, half-split."""
         return self._turned(name, torch.from_numpy(self._tensors.floats(self._stored_names[name])))
 
+    def bits(self, name: str) -> int:
+        """4 of Q4_0 and Q4_1, 8 of Q8_0; 16 of all others, which are not kept as they are."""
+        kind = self._tensors.kind(self._stored_names[name])
+        return 4 if kind in HEADERS else 8 if kind == "Q8_0" else 16
+
     def quantised(self, name: str) -> Q4Blocks | None:
         """The parts of a Q4_0 or Q4_1 tensor, half-split."""
         stored = self._stored_names[name]

@@ -45,6 +45,10 @@ class HfDirectory:
             raise EngineStartError(f"{self._path}: tensor {name}: {failure}") from failure
         return tensor
 
+    def bits(self, name: str) -> int:  # noqa: ARG002  # the protocol
+        """16: the folder's types are floating ones."""
+        return 16
+
     def quantised(self, name: str) -> None:
         """Always None: safetensors with packed integers are refused by their configuration."""
 

@@ -44,6 +44,11 @@ class WeightSource(Protocol):
         """A tensor on the CPU, in any floating type. Raises ``EngineStartError``."""
         ...
 
+    def bits(self, name: str) -> int:
+        """Of a weight as the file holds it, in the forms that can be kept: 4, 8, or 16 for all
+        others."""
+        ...
+
     def quantised(self, name: str) -> Q4Blocks | None:
         """The integers of a tensor that is stored in groups of four bits, not requantised.
 

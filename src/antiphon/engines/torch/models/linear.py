@@ -1,0 +1,131 @@
+"""The forms in which a matrix [out, in] is held and multiplied: ``x @ weight.T + bias``.
+
+On a CPU one row is a matter of how many bytes the weights take, many rows of how fast the products
+are. So the forms of fewer bits hold the floating weights as well and multiply by those from some
+number of rows on (docs/decisions/022-speed-on-a-cpu.md has the figures).
+"""
+
+from __future__ import annotations
+
+from typing import ClassVar, TypeAlias
+
+import attrs
+import torch
+import torch.nn.functional as F  # noqa: N812  # torch's own convention
+
+INT4_GROUP = 32
+"""Weights of a row that share a scale and an offset."""
+INT4_ROWS = 12
+"""Up to so many rows the four-bit product is faster than bfloat16's (AVX512, measured)."""
+INT8_ROWS = 12
+"""The same of the eight-bit product."""
+ZERO_POINT = 128
+"""Of activations as unsigned bytes."""
+FINE = 254.0
+"""Steps of the second byte of an activation in one step of the first."""
+
+
+@attrs.define(eq=False)
+class Linear:
+    """The matrix in the type that the model computes in."""
+
+    kind: ClassVar[str] = "float"
+    weight: torch.Tensor
+    bias: torch.Tensor | None = None
+
+    def __call__(self, x: torch.Tensor) -> torch.Tensor:
+        """[rows, in] -> [rows, out]."""
+        return F.linear(x, self.weight, self.bias)
+
+
+@attrs.define(eq=False)
+class Int4Linear:
+    """Four bits a weight: ``scale * (code - 8) + offset``, a scale and an offset for 32 of a row.
+
+    The codes are those of the file, if it holds such; scales and offsets are rounded to bfloat16.
+    """
+
+    kind: ClassVar[str] = "int4"
+    packed: torch.Tensor
+    """The codes in the order that this machine's kernel reads: ``packing`` tells which."""
+    scales: torch.Tensor
+    """bfloat16 [in / 32, out, 2]: scale and offset."""
+    weight: torch.Tensor
+    """The same matrix in the model's type, for many rows."""
+    bias: torch.Tensor | None = None
+
+    def __call__(self, x: torch.Tensor) -> torch.Tensor:
+        """[rows, in] -> [rows, out]."""
+        if x.shape[0] > INT4_ROWS:
+            return F.linear(x, self.weight, self.bias)
+        # The kernel is fast in bfloat16 only: in float32 torch has a slow one.
+        made = torch._weight_int4pack_mm_for_cpu(x.bfloat16(), self.packed, INT4_GROUP, self.scales)
+        made = made if made.dtype is x.dtype else made.to(x.dtype)
+        return made if self.bias is None else made.add_(self.bias)
+
+
+@attrs.define(eq=False)
+class Int8Linear:
+    """Eight bits a weight, one scale a row; the activations stay as they are."""
+
+    kind: ClassVar[str] = "int8"
+    codes: torch.Tensor
+    """int8 [out, in]"""
+    scales: torch.Tensor
+    """[out], in the model's type."""
+    weight: torch.Tensor
+    """The matrix in the model's type, for many rows."""
+    bias: torch.Tensor | None = None
+
+    def __call__(self, x: torch.Tensor) -> torch.Tensor:
+        """[rows, in] -> [rows, out]."""
+        if x.shape[0] > INT8_ROWS:
+            return F.linear(x, self.weight, self.bias)
+        made = torch._weight_int8pack_mm(x, self.codes, self.scales)
+        return made if self.bias is None else made.add_(self.bias)
+
+
+@attrs.define(eq=False)
+class Int8Head:
+    """The matrix of the logits: eight bits a weight, two bytes an activation, integer sums.
+
+    Every row of ``x`` is written as two rows of bytes, ``(coarse + fine / 254) * step``, so 15 bits
+    are left of an activation and none of bfloat16's eight is lost. Integers have one sum in
+    whatever order: a row's logits do not depend on the rows beside it.
+    """
+
+    kind: ClassVar[str] = "head8"
+    codes: torch.Tensor
+    """int8 [out, in]"""
+    scales: torch.Tensor
+    """float32 [out]"""
+    _packed: torch.Tensor = attrs.field(init=False)
+    _zeros: torch.Tensor = attrs.field(init=False)
+
+    def __attrs_post_init__(self) -> None:
+        self._packed = torch.ops.onednn.qlinear_prepack(self.codes, None)
+        self._zeros = torch.zeros(len(self.codes), dtype=torch.int32)
+
+    def __call__(self, x: torch.Tensor) -> torch.Tensor:
+        """[rows, in] -> float32 [rows, out]."""
+        rows = x.shape[0]
+        x = x.float()
+        step = x.abs().amax(-1, keepdim=True).clamp_(min=1e-30).div_(127.0)
+        exact = x / step
+        coarse = exact.round()
+        fine = exact.sub_(coarse).mul_(FINE).round_()
+        both = torch.cat((coarse, fine)).add_(ZERO_POINT).to(torch.uint8)
+        sums: torch.Tensor = torch.ops.onednn.qlinear_pointwise(
+            both, 1.0, ZERO_POINT, self._packed, self.scales, self._zeros, None,
+            1.0, 0, torch.float32, "none", [], "",
+        )  # fmt: skip
+        return sums[:rows].mul_(step).addcmul_(sums[rows:], step / FINE)
+
+
+AnyLinear: TypeAlias = Linear | Int4Linear | Int8Linear
+Head: TypeAlias = Linear | Int8Head
+
+
+def packing() -> str:
+    """What the order of packed codes depends on, for whoever keeps them."""
+    return f"torch {torch.__version__}, {torch.backends.cpu.get_cpu_capability()}"
