@@ -28,6 +28,7 @@ from antiphon.api import (
     tokenize,
 )
 from antiphon.api.counters import Metrics
+from antiphon.api.engine_metrics import EngineLoad
 from antiphon.api.identity import uuid7_hex
 from antiphon.api.service import Service
 from antiphon.config import DEFAULTS, Config
@@ -69,6 +70,7 @@ def make_service(
         flush=flush,
     )
     counted.watch(lambda: fanout.load)
+    counted.registry.register(EngineLoad(lambda: fanout.gauges, models[0].info.kv_pages))
     return Service(
         catalogue=Catalogue(models, unknown_status=config.unknown_model_status),
         fanout=fanout,

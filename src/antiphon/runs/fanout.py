@@ -70,7 +70,8 @@ class Fanout:
         self._observe = observe
         self._flush = flush
         self._deadlines: Deadlines[Run] = Deadlines(int(timeout_s * SECOND_NS))
-        self._gauges = Gauges()
+        self.gauges = Gauges()
+        """As of the engine's last step."""
         self._open: dict[int, tuple[Run, Choice]] = {}
         self._keys = Keys(self._open)
         self._tails: dict[str, Run] = {}
@@ -99,7 +100,7 @@ class Fanout:
 
         As of the engine's last step, less those that have gone since.
         """
-        running = min(self._gauges.running, len(self._open))
+        running = min(self.gauges.running, len(self._open))
         return running, len(self._open) - running
 
     def has_tail(self, tail: str) -> bool:
@@ -174,7 +175,7 @@ class Fanout:
                 tasks.cancel_scope.cancel()
         finally:
             self._engine_gone = True
-            self._gauges = Gauges()
+            self.gauges = Gauges()
             self._end_all(engine_unavailable(), EngineFailed())
             self._consumed.set()
 
@@ -187,7 +188,7 @@ class Fanout:
 
     def step(self, frame: StepFrame) -> None:
         """Take one frame: the per-token path."""
-        self._gauges = frame.gauges
+        self.gauges = frame.gauges
         touched: dict[Run, None] = {}
         owners, finishes, counts, cached = self._open, frame.finish, frame.n_new, frame.cached
         tokens = frame.token
