@@ -82,10 +82,17 @@ class EngineInfo:
 class GrammarSpec:
     """What the output must match."""
 
-    kind: Literal["json_schema", "json_object", "regex", "choice", "gbnf"]
+    kind: Literal["json_schema", "json_object", "regex", "choice", "lark", "gbnf"]
     text: str
     """A JSON Schema, nothing (any JSON object), a regular expression, a JSON array of the strings
-    to choose from, or a grammar in the dialect of GBNF."""
+    to choose from, or a grammar in the dialect of Lark or of GBNF."""
+    strict: bool = False
+    """Whether a schema is refused for what the output cannot be held to; else that is left out."""
+    closer: str = ""
+    """The marker that ends what stands before, a model's reasoning, which may be any text; empty:
+    nothing does."""
+    opener: str = ""
+    """The marker that such text begins with, if there is any; empty: the prompt has begun it."""
 
 
 @attrs.define(kw_only=True)
@@ -191,6 +198,7 @@ class Gauges:
     """Requests that were taken, and preempted ones that have to come in again."""
     pages_free: int = 0
     pages_cached: int = 0
+    """Of the free pages, those whose text is found again if it comes before they are reused."""
     batch_tokens: int = 0
     preemptions: int = 0
     step_us: int = 0
@@ -220,7 +228,9 @@ class StepFrame:
     stop_id: array[int]
     """i32[R]: the id that stopped the row, else ``NO_STOP_ID``; usage counts it."""
     cached: array[int]
-    """i32[R]: prompt tokens served from cache, on the first row of a key, else ``NOT_REPORTED``."""
+    """i32[R]: prompt tokens served from cache, on the first row of a key that has a token, or on
+    its terminal row if there is none; else ``NOT_REPORTED``. It is not known before: a request may
+    wait for pages that another is about to fill. ERROR and ABORT rows may leave it out."""
     error: Mapping[int, EngineError] = attrs.field(factory=dict)
     """row -> error, for rows that finish with ERROR."""
     logprob: array[float] | None = None

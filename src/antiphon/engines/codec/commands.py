@@ -12,6 +12,7 @@ from antiphon.engines.codec.fields import plain_fields, take_list, take_plain
 from antiphon.engines.port import EngineRequest, GrammarSpec
 
 REQUEST = plain_fields(EngineRequest)
+GRAMMAR = plain_fields(GrammarSpec) | {"kind": frozenset({str})}
 COUNTS = {
     "prompt": frozenset({int}),
     "logit_bias": frozenset({int}),
@@ -26,7 +27,7 @@ def encode_submit(request: EngineRequest) -> bytes:
     header: dict[str, Any] = {name: getattr(request, name) for name in REQUEST}
     header["stop_ids"] = list(request.stop_ids)
     header["cache_salt"] = request.cache_salt.hex()
-    header["grammar"] = None if grammar is None else [grammar.kind, grammar.text]
+    header["grammar"] = None if grammar is None else {n: getattr(grammar, n) for n in GRAMMAR}
     header["prompt"] = len(request.prompt)
     header["allowed_ids"] = None if allowed is None else len(allowed)
     header["logit_bias"] = len(request.logit_bias)
@@ -92,9 +93,4 @@ def _bytes(text: object) -> bytes:
 
 
 def _grammar(spec: Any) -> GrammarSpec | None:
-    if spec is None:
-        return None
-    if not isinstance(spec, list) or [type(part) for part in spec] != [str, str]:
-        raise CodecError("grammar of a header is no kind and text")
-    kind, text = spec
-    return GrammarSpec(kind=kind, text=text)
+    return None if spec is None else GrammarSpec(**take_plain(spec, GRAMMAR))

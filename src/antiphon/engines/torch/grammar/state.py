@@ -1,0 +1,80 @@
+"""Where the text of one sequence has come to in its form."""
+
+from __future__ import annotations
+
+import numpy as np
+from llguidance import LLMatcher, LLTokenizer
+from numpy.typing import NDArray
+
+from antiphon.engines.torch.grammar.thought import Thought
+
+ALL = np.uint32(0xFFFFFFFF)
+
+
+class Grammar:
+    """The form of one sequence, from its first token on. Preemption does not touch it: what was
+    drawn stays drawn. ``thought`` is what the model may write before."""
+
+    def __init__(
+        self, matcher: LLMatcher, vocabulary: LLTokenizer, thought: Thought | None = None
+    ) -> None:
+        self._matcher = matcher
+        self._vocabulary = vocabulary
+        self._thought = thought
+        self._broken = ""
+
+    @property
+    def finished(self) -> bool:
+        """Whether the text is complete and nothing may follow. Then the sequence ends, and no
+        token is drawn for that: so there is one whatever its request masks."""
+        if self._thought is not None and not self._thought.over:
+            return False
+        return not self.error and bool(self._matcher.is_stopped())
+
+    @property
+    def error(self) -> str:
+        """Why the text cannot go on; empty while it can."""
+        return self._broken or str(self._matcher.get_error())
+
+    def advance(self, token: int) -> bool:
+        """Take the token drawn last; False if the form does not allow it, or is out of order.
+
+        llguidance leaves nothing but the end to be drawn once it has failed, so this is where an
+        end that is none comes to light.
+        """
+        if self.error:
+            return False
+        thought = self._thought
+        if thought is None or thought.over:
+            return bool(self._matcher.consume_token(token))
+        if token in self._vocabulary.eos_tokens:
+            # Drawn where the opener or an answer could begin: an answer's own end, if it may.
+            return not thought.free and bool(self._matcher.consume_token(token))
+        spelt = bytes(self._vocabulary.decode_bytes([token]))
+        answer = thought.take(spelt)
+        if answer is None:
+            return True
+        if answer == spelt:
+            return bool(self._matcher.consume_token(token))
+        return bool(self._matcher.consume_tokens(self._vocabulary.tokenize_bytes(answer)))
+
+    def fill(self, row: NDArray[np.int32]) -> None:
+        """Write the mask of the next token: bit i%32 of word i//32 is set if token i may be drawn.
+
+        llguidance works without the interpreter's lock, but for forced text, which the tokenizer
+        cuts.
+        """
+        bits = row.view(np.uint32)
+        thought = self._thought
+        if thought is not None and thought.free:
+            bits[:] = ALL
+            for token in self._vocabulary.eos_tokens:  # a thought without an answer is no answer
+                bits[token >> 5] &= ALL ^ np.uint32(1 << (token & 31))
+            return
+        if thought is not None and thought.begun:
+            bits[:] = 0
+        else:
+            self._matcher.unsafe_compute_mask_ptr(row.ctypes.data, row.nbytes)
+        if thought is not None:
+            for token in thought.opening:
+                bits[token >> 5] |= np.uint32(1 << (token & 31))
