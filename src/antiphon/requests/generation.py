@@ -120,7 +120,7 @@ class GenerationRequest(Body):
         if self.json_schema is not None:
             found.append(of_text(self.json_schema, "json_schema"))
         if self.ebnf is not None:
-            found.append(Constraint(kind="grammar", text=self.ebnf, param="ebnf"))
+            found.append(Constraint(kind="gbnf", text=self.ebnf, param="ebnf"))
         self.constraint = the_one(found)
 
 

@@ -7,6 +7,7 @@ It can come as ``response_format`` (chat, completions), ``text.format`` (Respons
 from __future__ import annotations
 
 import json
+import re
 from collections.abc import Sequence
 from typing import Annotated, Any, Literal
 
@@ -15,9 +16,11 @@ import attrs
 from antiphon.errors import InvalidRequest
 from antiphon.requests.constraints import Length, Pattern, Refused
 
-Kind = Literal["json_object", "json_schema", "regex", "choice", "grammar"]
+Kind = Literal["json_object", "json_schema", "regex", "choice", "lark", "gbnf"]
 FormatName = Annotated[str, Pattern(r"[A-Za-z0-9_-]{1,64}")]
 Source = Annotated[str, Length(1)]
+
+_GBNF_RULE = re.compile(r"^[ \t]*[A-Za-z0-9_-]+[ \t]*::=", re.MULTILINE)
 
 
 @attrs.frozen(kw_only=True)
@@ -25,12 +28,14 @@ class Constraint:
     """What the text of the answer must match.
 
     ``text`` is the JSON text of the schema, the regular expression, the JSON array of the choices
-    or the grammar (GBNF); empty for ``json_object``. ``param`` is the field that holds it.
+    or the grammar; empty for ``json_object``. ``param`` is the field that holds it. ``strict``: a
+    schema is refused for what an answer cannot be held to; else that is left out.
     """
 
     kind: Kind
     text: str
     param: str
+    strict: bool = False
 
 
 @attrs.define(kw_only=True)
@@ -82,7 +87,8 @@ TextFormat = FreeText | JsonObject | JsonSchema
 
 @attrs.define(kw_only=True)
 class StructuredOutputs:
-    """``structured_outputs``: exactly one of the five. ``json`` is an object or its JSON text."""
+    """``structured_outputs``: exactly one of the five. ``json`` is an object or its JSON text,
+    ``grammar`` is in the dialect of Lark or of GBNF."""
 
     json: dict[str, Any] | Source | None = None
     regex: Source | None = None
@@ -103,9 +109,9 @@ def of_format(value: ResponseFormat | TextFormat | None, param: str) -> list[Con
             return [Constraint(kind="json_object", text="", param=f"{param}.type")]
         case ChatJsonSchema(json_schema=inner):
             path = f"{param}.json_schema.schema"
-            return [Constraint(kind="json_schema", text=_spelled(inner.schema), param=path)]
-        case JsonSchema(schema=schema):
-            return [Constraint(kind="json_schema", text=_spelled(schema), param=f"{param}.schema")]
+            return [_of_schema(inner.schema, path, strict=inner.strict)]
+        case JsonSchema(schema=schema, strict=strict):
+            return [_of_schema(schema, f"{param}.schema", strict=strict)]
         case _:
             return []
 
@@ -125,8 +131,9 @@ def of_outputs(value: StructuredOutputs | None) -> list[Constraint]:
     elif value.json is not None:
         add("json_schema", "json", _spelled(value.json))
     add("regex", "regex", value.regex)
-    add("choice", "choice", None if value.choice is None else _spelled(value.choice))
-    add("grammar", "grammar", value.grammar)
+    add("choice", "choice", None if value.choice is None else _choices(value.choice))
+    if value.grammar is not None:
+        add(_dialect(value.grammar), "grammar", value.grammar)
     add("json_object", "json_object", "" if value.json_object else None)
     if not found:
         raise InvalidRequest(
@@ -166,6 +173,28 @@ def of_text(schema: str, param: str) -> Constraint:
             param=param,
         )
     return Constraint(kind="json_schema", text=schema, param=param)
+
+
+def _of_schema(schema: dict[str, Any], param: str, *, strict: bool | None) -> Constraint:
+    return Constraint(kind="json_schema", text=_spelled(schema), param=param, strict=bool(strict))
+
+
+def _choices(choices: Sequence[str]) -> str:
+    seen: set[str] = set()
+    for index, choice in enumerate(choices):
+        if choice in seen:
+            raise InvalidRequest(
+                f"`structured_outputs.choice[{index}]` has been given before.",
+                code="invalid_value",
+                param=f"structured_outputs.choice[{index}]",
+            )
+        seen.add(choice)
+    return _spelled(choices)
+
+
+def _dialect(grammar: str) -> Kind:
+    """GBNF writes ``::=`` behind the name of a rule, Lark a colon."""
+    return "gbnf" if _GBNF_RULE.search(grammar) else "lark"
 
 
 def _spelled(value: Any) -> str:
