@@ -21,6 +21,7 @@ class Reading(TypedDict):
     stop: tuple[str, ...]
     include_stop: bool
     format: NotRequired[Spec]
+    thinks: NotRequired[Spec]
     include_reasoning: bool
     skip_special: bool
     tell_tokens: bool
@@ -45,6 +46,7 @@ def reading(request: GenerationRequest, model: ServedModel | None) -> Reading:
         # What is to be left out is told from the text in any case.
         apart = request.separate_reasoning or not request.include_reasoning
         fields["format"] = model.format if apart else model.format_of_calls
+        fields["thinks"] = model.format
     return fields
 
 

@@ -12,7 +12,7 @@ from typing import Any
 
 import attrs
 
-from antiphon.engines.port import Capability, GrammarSpec
+from antiphon.engines.port import Capability
 from antiphon.errors import InvalidRequest
 from antiphon.requests.structured import Constraint
 from antiphon.runs.answers import Answer
@@ -80,14 +80,6 @@ class Sampling:
         if self.forced_calls is not None:
             yield Capability.FORCED_CALLS, self.forced_calls
 
-    @property
-    def grammar(self) -> GrammarSpec | None:
-        """The constraint as engines take it."""
-        if self.constraint is None:
-            return None
-        kind = self.constraint.kind
-        return GrammarSpec(kind="gbnf" if kind == "grammar" else kind, text=self.constraint.text)
-
     def grammar_param(self) -> str | None:
         """The parameter that the constraint came from."""
         return None if self.constraint is None else self.constraint.param
@@ -149,6 +141,8 @@ class RunPlan:
     include_stop: bool = False
     format: Spec = PLAIN
     """How the raw text is read: as the model marks it, or as it stands."""
+    thinks: Spec = PLAIN
+    """How the model marks its reasoning, which is held to no form, be it told apart or not."""
     include_reasoning: bool = True
     calls: bool = False
     """Whether calls are looked for in the raw text; else their markers are text like any other."""

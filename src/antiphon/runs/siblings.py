@@ -7,6 +7,7 @@ from collections.abc import Callable, Iterator
 from antiphon.engines.port import EngineRequest
 from antiphon.errors import InvalidRequest
 from antiphon.runs.choice import Choice
+from antiphon.runs.forms import grammar_spec
 from antiphon.runs.plan import RunPlan
 from responsory.segments import Segmenter
 
@@ -58,7 +59,7 @@ def engine_requests(
             allowed_ids=sampling.allowed_ids,
             logprobs=sampling.logprobs,
             prompt_logprobs=sampling.prompt_logprobs,
-            grammar=sampling.grammar,
+            grammar=grammar_spec(plan, prompt),
             cache_salt=sampling.cache_salt.encode(),
             priority=sampling.priority,
             arrival_ns=arrival_ns,
