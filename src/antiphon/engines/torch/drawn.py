@@ -24,13 +24,3 @@ class Drawn:
     """[R * top_n]: their raw logprobs, minus infinity where there is none."""
     refused: dict[int, EngineError] = attrs.field(factory=dict)
     """Row -> why nothing could be drawn: its sequence ends with this error."""
-
-
-@attrs.define
-class DrawnToken:
-    """A drawn id and, where the request asked for it, its raw logprob and the best alternatives."""
-
-    token: int
-    logprob: float | None = None
-    top: tuple[tuple[int, float], ...] = ()
-    """(id, raw logprob), best first, lower ids first among equals."""

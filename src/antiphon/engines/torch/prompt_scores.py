@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 from array import array
-from collections.abc import Iterable
 
 import attrs
+import numpy as np
+from numpy.typing import NDArray
 
 from antiphon.engines.port import PromptLogprobs
 
@@ -30,12 +31,15 @@ class PromptScores:
         return len(self._logprob)
 
     def add(
-        self, logprobs: Iterable[float], top_ids: Iterable[int], top_lps: Iterable[float]
+        self,
+        logprobs: NDArray[np.float32],
+        top_ids: NDArray[np.int64],
+        top_lps: NDArray[np.float32],
     ) -> None:
-        """Append T tokens: T logprobs, and ``T * top_n`` alternatives, each token's best first."""
-        self._logprob.extend(logprobs)
-        self._top_id.extend(top_ids)
-        self._top_lp.extend(top_lps)
+        """Append T tokens: their logprobs [T], and alternatives [T, top_n], the best first."""
+        self._logprob.frombytes(logprobs.tobytes())
+        self._top_id.frombytes(top_ids.astype(np.uint32).tobytes())
+        self._top_lp.frombytes(top_lps.tobytes())
 
     def block(self) -> PromptLogprobs:
         """All of it, as a frame carries it."""

@@ -5,10 +5,12 @@ from __future__ import annotations
 from collections.abc import Callable
 from collections.abc import Sequence as Rows
 
+import numpy as np
 import torch
 
+from antiphon.engines.torch.sampling.head import Floats
 from antiphon.engines.torch.sampling.logprobs import token_logprobs
-from antiphon.engines.torch.scheduler import Chunk
+from antiphon.engines.torch.step import Chunk
 
 ROWS = 64
 """Logits held at a time: 39 MB for a vocabulary of 152k tokens, however long the prompt is."""
@@ -29,11 +31,7 @@ def score_prompts(
             begin = first + span.start - chunk.start
             for piece in torch.split(states[begin : begin + len(span)], ROWS):
                 after = scores.done + 1
-                targets = torch.tensor(ids[after : after + len(piece)], device=states.device)
-                logprobs, top_ids, top_lps = token_logprobs(
-                    logits_of(piece), targets.long(), scores.top_n
-                )
-                scores.add(
-                    logprobs.tolist(), top_ids.flatten().tolist(), top_lps.flatten().tolist()
-                )
+                logits: Floats = logits_of(piece).numpy(force=True)
+                targets = np.array(ids[after : after + len(piece)], dtype=np.int64)
+                scores.add(*token_logprobs(logits, targets, scores.top_n))
         first += chunk.count
