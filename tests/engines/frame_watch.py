@@ -97,10 +97,7 @@ class FrameWatch:
             story.accepted = True
         if count:
             assert story.accepted, f"key {key} has tokens without an accept row"
-        if story.rows == 0:
-            story.cached = frame.cached[row]
-        else:
-            assert frame.cached[row] == NOT_REPORTED, "cached is on the first row only"
+        self.book_cached(story, frame.cached[row], count, finish)
         if (prompt_lp := frame.prompt_lp.get(row)) is not None:
             assert story.prompt_lp is None, f"key {key} gets the logprobs of its prompt twice"
             assert not story.tokens, (
@@ -117,6 +114,15 @@ class FrameWatch:
         story.error = frame.error.get(row)
         assert (finish is Finish.ERROR) == (story.error is not None)
         assert story.stop_id == NO_STOP_ID or finish is Finish.STOP
+
+    def book_cached(self, story: Story, cached: int, count: int, finish: Finish) -> None:
+        """It is told once: with the first token, or with the end if there is none."""
+        if story.tokens or not (count or finish):
+            assert cached == NOT_REPORTED, "cached is on the first row with a token only"
+        elif finish not in (Finish.ERROR, Finish.ABORT):
+            assert cached >= 0, "cached is on the first row with a token"
+        if cached != NOT_REPORTED:
+            story.cached = cached
 
 
 def check_columns(frame: StepFrame) -> None:

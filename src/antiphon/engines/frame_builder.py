@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from array import array
-from collections.abc import Sequence
+from collections.abc import Iterable, Mapping, Sequence
+from math import nan
 
 import attrs
 
@@ -77,12 +78,48 @@ class FrameBuilder:
         if spelling is not None:
             self._spelling[index] = spelling
         self._has_logprobs |= logprobs is not None
-        self._logprob.extend(logprobs if logprobs is not None else [float("nan")] * len(tokens))
+        self._logprob.extend(logprobs if logprobs is not None else [nan] * len(tokens))
         for position in range(len(tokens)):
             best = list(top[position])[: self.top_n] if top is not None else []
             padding = self.top_n - len(best)
             self._top_id.extend([token for token, _ in best] + [PAD_ID] * padding)
             self._top_lp.extend([value for _, value in best] + [float("-inf")] * padding)
+
+    def columns(
+        self,
+        *,
+        key: Iterable[int],
+        n_new: Iterable[int],
+        token: Sequence[int],
+        finish: Iterable[int],
+        stop_id: Iterable[int],
+        cached: Iterable[int],
+        logprob: Iterable[float] | None = None,
+        top_id: Iterable[int] = (),
+        top_lp: Iterable[float] = (),
+        error: Mapping[int, EngineError] | None = None,
+        prompt_lp: Mapping[int, PromptLogprobs] | None = None,
+    ) -> None:
+        """Append R rows with T tokens, as ``StepFrame`` has them.
+
+        All in all there are ``T * top_n`` alternatives. ``error`` and ``prompt_lp`` go by the row,
+        counted from the first that is appended here.
+        """
+        first = len(self._key)
+        self._key.extend(key)
+        self._n_new.extend(n_new)
+        self._finish.extend(finish)
+        self._stop_id.extend(stop_id)
+        self._cached.extend(cached)
+        self._token.extend(token)
+        self._has_logprobs |= logprob is not None
+        self._logprob.extend([nan] * len(token) if logprob is None else logprob)
+        self._top_id.extend(top_id)
+        self._top_lp.extend(top_lp)
+        for row, reason in (error or {}).items():
+            self._error[first + row] = reason
+        for row, block in (prompt_lp or {}).items():
+            self._prompt_lp[first + row] = block
 
     def build(self, t_ns: int, gauges: Gauges) -> StepFrame:
         """The finished frame; the builder must not be used again."""

@@ -8,7 +8,7 @@ import attrs
 
 from antiphon.engines.frame_builder import FrameBuilder
 from antiphon.engines.pace import Pace
-from antiphon.engines.port import Finish, TokenSpelling
+from antiphon.engines.port import NOT_REPORTED, Finish, TokenSpelling
 from antiphon.engines.recording import RecordedChoice, spelled_bytes
 from antiphon.engines.recording_rows import StepRow
 
@@ -55,13 +55,15 @@ class Playback:
     def play(self, frame: FrameBuilder) -> bool:
         """Add the next row to ``frame``; True when it is the terminal one."""
         if self.max_tokens <= 0:
-            frame.row(self.key, finish=Finish.LENGTH)
+            frame.row(self.key, finish=Finish.LENGTH, cached=0)
             return True
         if self._position == len(self._steps):
-            frame.row(self.key, finish=self.choice.finish, error=self.choice.error)
+            cached = NOT_REPORTED if self._tokens else 0
+            frame.row(self.key, finish=self.choice.finish, error=self.choice.error, cached=cached)
             return True
         step, room = self._steps[self._position], self.max_tokens - self._tokens
         self._position += 1
+        first = step.ids and not self._tokens
         self._tokens += len(step.ids)
         finish = Finish.NONE
         if len(step.ids) > room or (len(step.ids) == room and not self._token_goes_on):
@@ -73,6 +75,7 @@ class Playback:
             self.key,
             step.ids,
             finish=finish,
+            cached=0 if first else NOT_REPORTED,
             text=step.text,
             spelling=spelling,
             logprobs=None if spelling is None else [token.logprob for token in spelling],

@@ -93,7 +93,7 @@ class ReplaySchedule:
         while self._waiting and len(self._running) < self._max_running:
             request = self._waiting.pop(0)
             self._running[request.key] = self._playback(request, now_ns)
-            frame.row(request.key, cached=0)
+            frame.row(request.key)
         if not len(frame):
             return None
         self._next_step += 1

@@ -113,8 +113,6 @@ class Choice:
         ``now`` is the time in Unix seconds, for the terminal event. A row that ends in ERROR or
         ABORT is not for this method but for ``fail``.
         """
-        if (cached := frame.cached[row]) != NOT_REPORTED:
-            self._cached = cached
         self.take(frame, row, first)
         finish = frame.finish[row]
         if self._segmenter.ended or finish in _REASONS:
@@ -122,6 +120,8 @@ class Choice:
 
     def take(self, frame: StepFrame, row: int, first: int) -> None:
         """Take the tokens of one row, and nothing of how it ends."""
+        if (cached := frame.cached[row]) != NOT_REPORTED:
+            self._cached = cached
         if row in frame.prompt_lp:
             self._echo(frame.prompt_lp[row])
         elif frame.n_new[row] or frame.finish[row]:

@@ -17,8 +17,8 @@ from antiphon.engines.torch.loop import EngineLoop
 from antiphon.engines.torch.options import EngineOptions
 from antiphon.engines.torch.pages import PageTable
 from antiphon.engines.torch.runner import Runner
-from antiphon.engines.torch.scheduler import Chunk
 from antiphon.engines.torch.sequence import Sequence as EngineSequence
+from antiphon.engines.torch.step import Chunk
 from antiphon.models.files import ModelFiles
 from engines.frame_watch import FrameWatch
 from engines.torch.reference import Array

@@ -9,8 +9,8 @@ from hypothesis import strategies as st
 from antiphon.engines.torch.batch import attention_groups, build_batch
 from antiphon.engines.torch.models.decoder import StepBatch
 from antiphon.engines.torch.pages import PageTable, pages_for
-from antiphon.engines.torch.scheduler import Chunk
 from antiphon.engines.torch.sequence import Sequence
+from antiphon.engines.torch.step import Chunk
 from engines.torch.requests import a_request
 
 PADDING = 999

@@ -2,14 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-
 import pytest
 
 from antiphon.engines.torch import TorchEngine
-from antiphon.engines.torch.drawn import DrawnToken
 from antiphon.engines.torch.options import EngineOptions
-from antiphon.engines.torch.scheduler import Chunk
+from antiphon.engines.torch.runner import Launch
+from antiphon.engines.torch.step import Step
 from antiphon.models.files import ModelFiles
 from engines.contract import EngineContract
 from engines.rig import EngineRig
@@ -19,7 +17,7 @@ from engines.torch.requests import a_request
 class BrokenRunner:
     """A model that fails."""
 
-    def run(self, chunks: Sequence[Chunk]) -> dict[int, DrawnToken]:
+    def launch(self, step: Step) -> Launch:
         raise RuntimeError("the device is gone")
 
 

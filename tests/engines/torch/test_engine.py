@@ -12,7 +12,13 @@ import attrs
 import numpy as np
 import pytest
 
-from antiphon.engines.port import Capability, EngineRequest, Finish, GrammarSpec
+from antiphon.engines.port import (
+    NOT_REPORTED,
+    Capability,
+    EngineRequest,
+    Finish,
+    GrammarSpec,
+)
 from antiphon.engines.torch import TorchEngine
 from antiphon.engines.torch.admission import CAPABILITIES
 from antiphon.engines.torch.options import EngineOptions
@@ -222,7 +228,7 @@ async def test_the_accept_row_does_not_wait_for_a_slot(tiny: ModelFiles) -> None
         engine.submit(a_request(3))
         await watch.finished(3)
         assert watch[2].accepted
-        assert watch[2].cached == 0
+        assert watch[2].cached == NOT_REPORTED
         assert not watch[2].tokens
         assert error_code(watch[3]) == "engine_overloaded"
         engine.abort([1])

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from typing import Any
 
 import attrs
@@ -10,11 +10,12 @@ import pytest
 
 from antiphon.engines.port import EngineInfo, EngineRequest, Finish, StepFrame
 from antiphon.engines.torch.admission import CAPABILITIES
-from antiphon.engines.torch.drawn import DrawnToken
+from antiphon.engines.torch.drawn import Drawn
 from antiphon.engines.torch.inbox import Abort, Drain, Inbox, Submit
 from antiphon.engines.torch.loop import EngineLoop
 from antiphon.engines.torch.pages import PAGE_SIZE, PagePool
-from antiphon.engines.torch.scheduler import Chunk, Scheduler
+from antiphon.engines.torch.scheduler import Scheduler
+from antiphon.engines.torch.step import Step
 from engines.frame_watch import FrameWatch
 from engines.torch.harness import no_frames
 from engines.torch.requests import a_request
@@ -23,13 +24,23 @@ PAGES = 32
 
 
 @attrs.define
+class CountingLaunch:
+    """A step of which it is known already what it draws."""
+
+    draws: Drawn
+
+    def drawn(self) -> Drawn:
+        return self.draws
+
+
+@attrs.define
 class CountingRunner:
-    """Draws the id 7 for everybody; ``token`` says what comes of it."""
+    """Draws the id 7 for everybody; ``draws`` says what comes of it in each step."""
 
-    token: Callable[[], DrawnToken] = lambda: DrawnToken(7)
+    draws: Callable[[int], Drawn] = lambda rows: Drawn([7] * rows)
 
-    def run(self, chunks: Sequence[Chunk]) -> dict[int, DrawnToken]:
-        return {chunk.sequence.key: self.token() for chunk in chunks if chunk.draws}
+    def launch(self, step: Step) -> CountingLaunch:
+        return CountingLaunch(self.draws(len(step.drawing)))
 
 
 @attrs.define
@@ -48,7 +59,9 @@ class Stage:
         self.loop.run()
 
 
-def a_stage(runner: CountingRunner, emit: Callable[[StepFrame], None] | None = None) -> Stage:
+def a_stage(
+    runner: CountingRunner, emit: Callable[[StepFrame], None] | None = None, depth: int = 1
+) -> Stage:
     info = EngineInfo(
         name="torch",
         model_id="m",
@@ -64,7 +77,8 @@ def a_stage(runner: CountingRunner, emit: Callable[[StepFrame], None] | None = N
     )
     scheduler = Scheduler(PagePool(PAGES), max_running=4, max_waiting=4, step_tokens=64)
     watch = FrameWatch(no_frames())
-    return Stage(EngineLoop(info, scheduler, runner, Inbox(), emit or watch.read), watch)
+    loop = EngineLoop(info, scheduler, runner, Inbox(), emit or watch.read, depth)
+    return Stage(loop, watch)
 
 
 def ends(stage: Stage) -> dict[int, tuple[Finish, str | None]]:
@@ -112,10 +126,9 @@ def test_the_frame_of_an_end_counts_who_comes_next() -> None:
 def test_a_failure_after_the_step_was_booked_leaves_nobody_out(
     caplog: pytest.LogCaptureFixture,
 ) -> None:
-    """Both keys ended in the scheduler before the row of the second could not be written."""
-    broken: Any = "no number"
-    draws = iter([DrawnToken(7), DrawnToken(7, logprob=broken)])
-    stage = a_stage(CountingRunner(lambda: next(draws)))
+    """Both keys ended in the scheduler before the rows of the step could not be written."""
+    broken: Any = ["no number"]
+    stage = a_stage(CountingRunner(lambda rows: Drawn([7] * rows, logprob=broken * rows)))
     stage.submit(a_request(1, max_tokens=1), a_request(2, max_tokens=1))
     stage.run()
     assert not stage.loop.scheduler
@@ -151,8 +164,8 @@ def test_a_frame_that_cannot_be_sent_settles_nothing() -> None:
 
 
 def test_keys_that_ended_are_not_ended_again() -> None:
-    draws = iter([DrawnToken(7)])
-    stage = a_stage(CountingRunner(lambda: next(draws)))
+    draws = iter([Drawn([7])])
+    stage = a_stage(CountingRunner(lambda rows: next(draws)))
     stage.submit(a_request(1, max_tokens=1))
     stage.loop.turn()
     stage.submit(a_request(2))

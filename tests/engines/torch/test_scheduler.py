@@ -5,6 +5,7 @@ from __future__ import annotations
 import subprocess
 import sys
 from collections.abc import Sequence as Rows
+from typing import Any
 
 from hypothesis import event, given, settings
 from hypothesis import strategies as st
@@ -12,6 +13,7 @@ from hypothesis import strategies as st
 from antiphon.engines.torch.pages import PagePool, PageTable
 from antiphon.engines.torch.scheduler import LEAST_PREFILL, Scheduler
 from antiphon.engines.torch.sequence import Sequence
+from antiphon.engines.torch.step import Chunk
 from engines.torch.fake_model import (
     CONTEXT,
     PAGES,
@@ -25,7 +27,7 @@ from engines.torch.fake_model import (
 MANY_STEPS = 20_000
 
 
-def outputs(sequences: Rows[Sequence], **settings: int) -> tuple[dict[int, list[int]], Scheduler]:
+def outputs(sequences: Rows[Sequence], **settings: Any) -> tuple[dict[int, list[int]], Scheduler]:
     """All at once, to their end."""
     scheduler, model = a_scheduler(max_waiting=len(sequences), **settings), FakeModel()
     for sequence in sequences:
@@ -34,13 +36,24 @@ def outputs(sequences: Rows[Sequence], **settings: int) -> tuple[dict[int, list[
     steps = 0
     while scheduler and steps < MANY_STEPS:
         steps += 1
-        chunks = scheduler.schedule()
-        for outcome in scheduler.book(chunks, model.run(chunks)):
-            if outcome.token is not None:
-                said[outcome.sequence.key].append(outcome.token)
+        step = scheduler.schedule()
+        assert step is not None
+        booked = scheduler.book(step, model.run(step))
+        new = [one for one, n_new in zip(booked.sequence, booked.n_new, strict=True) if n_new]
+        for sequence, token in zip(new, booked.token, strict=True):
+            said[sequence.key].append(token)
     assert not scheduler
     assert scheduler.pool.free == scheduler.pool.size
     return said, scheduler
+
+
+def step(scheduler: Scheduler, model: FakeModel | None = None) -> list[Chunk]:
+    """One step, in which all that draw say a word unless there is a model; its chunks."""
+    planned = scheduler.schedule()
+    assert planned is not None
+    tokens = [WORD] * len(planned.drawing) if model is None else model.run(planned)
+    scheduler.book(planned, tokens)
+    return planned.chunks
 
 
 @settings(max_examples=60, deadline=None)
@@ -75,7 +88,7 @@ def test_a_long_limit_takes_no_pages_before_it_needs_them() -> None:
     for key in range(8):
         scheduler.add(a_sequence(key, 3, CONTEXT - 3))
     assert len(scheduler.running) == 8
-    scheduler.book(scheduler.schedule(), dict.fromkeys(range(8), WORD))
+    step(scheduler)
     assert scheduler.pool.free == 24 - 8
 
 
@@ -86,10 +99,9 @@ def test_the_newest_stands_still_gives_way_and_comes_back() -> None:
     steps: list[list[tuple[int, int, int]]] = []
     preempted = []
     while scheduler and len(steps) < MANY_STEPS:
-        chunks = scheduler.schedule()
+        chunks = step(scheduler, model)
         steps.append([(one.sequence.key, one.start, one.count) for one in chunks])
         preempted.append(scheduler.preemptions)
-        scheduler.book(chunks, model.run(chunks))
     # Both are read and say two words more; then four pages are full and there is one left.
     assert steps[:3] == [
         [(0, 0, 30), (1, 0, 30)],
@@ -100,8 +112,9 @@ def test_the_newest_stands_still_gives_way_and_comes_back() -> None:
     assert preempted[:19] == [0] * 19
     # The older one needs another, and so the newer one's.
     assert steps[19:32] == [[(0, at, 1)] for at in range(48, 61)]
-    # It is over. The newer one is read again, with the three words it had said, and goes on.
-    assert steps[32:34] == [[(1, 0, 33)], [(1, 33, 1)]]
+    # It is over. The newer one is read again, with the three words it had said, and goes on: one of
+    # its pages was not reused meanwhile.
+    assert steps[32:34] == [[(1, 16, 17)], [(1, 33, 1)]]
     assert set(preempted[19:]) == {1}
 
 
@@ -110,8 +123,7 @@ def test_nobody_overtakes_who_has_run() -> None:
     for key in range(2):
         scheduler.add(a_sequence(key, 30, 32, priority=5))
     while not scheduler.preemptions:
-        chunks = scheduler.schedule()
-        scheduler.book(chunks, model.run(chunks))
+        step(scheduler, model)
     scheduler.add(a_sequence(2, 1, 1, priority=-9))
     scheduler.add(a_sequence(3, 1, 1, priority=-10))
     assert scheduler.open_keys() == [0, 1, 3, 2]
@@ -130,14 +142,13 @@ def test_decodes_share_a_step_with_one_prompts_chunk() -> None:
     scheduler = a_scheduler(step_tokens=24, pages=24)
     for key in range(2):
         scheduler.add(a_sequence(key, 3, 20))
-    scheduler.book(scheduler.schedule(), {0: WORD, 1: WORD})
+    step(scheduler)
     scheduler.add(a_sequence(2, 100, 4))
     scheduler.add(a_sequence(3, 5, 4))
     for _ in range(4):
-        chunks = scheduler.schedule()
+        chunks = step(scheduler)
         assert [(one.sequence.key, one.count) for one in chunks] == [(0, 1), (1, 1), (2, 22)]
-        scheduler.book(chunks, {0: WORD, 1: WORD})
-    chunks = scheduler.schedule()
+    chunks = step(scheduler)
     assert [(one.sequence.key, one.count) for one in chunks] == [(0, 1), (1, 1), (2, 12), (3, 5)]
     assert [one.draws for one in chunks] == [True] * 4
 
@@ -146,9 +157,9 @@ def test_prompts_progress_beside_many_decodes() -> None:
     scheduler = a_scheduler(max_running=4, step_tokens=1)
     for key in range(3):
         scheduler.add(a_sequence(key, 1, 20))
-        scheduler.book(scheduler.schedule(), dict.fromkeys(range(3), WORD))
+        step(scheduler)
     scheduler.add(a_sequence(3, 40, 1))
-    assert [one.count for one in scheduler.schedule()] == [1, 1, 1, LEAST_PREFILL]
+    assert [one.count for one in step(scheduler)] == [1, 1, 1, LEAST_PREFILL]
 
 
 def test_a_table_grows_as_far_as_there_are_pages() -> None:

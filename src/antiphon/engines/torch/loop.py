@@ -1,32 +1,53 @@
 """The engine's loop: one thread that turns commands into frames.
 
 A turn: drain the inbox, answer it (accept rows, refusals, aborts) before any forward pass, then
-schedule a step, run it, book it and send its frame.
+schedule a step and launch it, and book the earliest that is in flight once there are ``depth`` of
+them: its draws are awaited, and its frame is sent. At depth 1 nothing is in flight between turns;
+at depth 2 the device has its next step before the host looks at what the last one drew.
 """
 
 from __future__ import annotations
 
 import logging
 import time
+from collections import deque
 from collections.abc import Callable, Sequence
 from typing import Protocol
 
 from antiphon.engines.frame_builder import FrameBuilder
-from antiphon.engines.port import EngineError, EngineInfo, EngineRequest, Finish, Gauges, StepFrame
-from antiphon.engines.torch.admission import refusal
-from antiphon.engines.torch.drawn import DrawnToken
+from antiphon.engines.port import (
+    NOT_REPORTED,
+    EngineError,
+    EngineInfo,
+    EngineRequest,
+    Finish,
+    Gauges,
+    StepFrame,
+)
+from antiphon.engines.torch.drawn import Drawn
 from antiphon.engines.torch.inbox import Abort, Command, Drain, Inbox, Submit
-from antiphon.engines.torch.scheduler import Chunk, Outcome, Scheduler
+from antiphon.engines.torch.intake import Intake
+from antiphon.engines.torch.rows import add_rows
+from antiphon.engines.torch.scheduler import Scheduler
 from antiphon.engines.torch.sequence import Sequence as RunningSequence
+from antiphon.engines.torch.step import Step
 
 log = logging.getLogger(__name__)
+
+
+class StepLaunch(Protocol):
+    """A step on the device."""
+
+    def drawn(self) -> Drawn:
+        """What it drew, for each of ``Step.drawing``; waits until it is known."""
+        ...
 
 
 class StepRunner(Protocol):
     """Runs the model on the chunks of a step."""
 
-    def run(self, chunks: Sequence[Chunk]) -> dict[int, DrawnToken]:
-        """The token drawn for every chunk that draws, by key."""
+    def launch(self, step: Step) -> StepLaunch:
+        """Start a step behind those launched before."""
         ...
 
 
@@ -40,15 +61,21 @@ class EngineLoop:
         runner: StepRunner,
         inbox: Inbox,
         emit: Callable[[StepFrame], None],
+        depth: int = 1,
     ) -> None:
         self.info = info
         self.scheduler = scheduler
         self.runner = runner
         self.inbox = inbox
         self.emit = emit
+        self.depth = depth
+        """Steps that may be in flight when the host waits for one."""
+        self.intake = Intake(info)
         self.failure: BaseException | None = None
         self.gauges = Gauges()
         self._draining = False
+        self._in_flight: deque[tuple[Step, StepLaunch, int]] = deque()
+        """With the time of their launch, the earliest first."""
         self._step = 0
         self._owed: dict[int, None] = {}  # a set in order of arrival
         """Keys taken off the inbox whose terminal row no frame has carried yet."""
@@ -56,7 +83,7 @@ class EngineLoop:
     def run(self) -> None:
         """Turn until drained. Any exception ends all owed keys with ``engine_failed``."""
         try:
-            while not (self._draining and not self.scheduler):
+            while not self._draining or self.busy or self.intake:
                 self.turn()
         except BaseException as failure:
             log.exception("the engine failed")
@@ -67,9 +94,14 @@ class EngineLoop:
                 frame.row(key, finish=Finish.ERROR, error=self.failed())
             self._send(frame)
 
+    @property
+    def busy(self) -> bool:
+        """Whether there is anything to do without another command."""
+        return bool(self.scheduler or self._in_flight)
+
     def turn(self) -> None:
-        """Answer the commands that have arrived, then run one step if anything is open."""
-        commands = self.inbox.take(wait=not self.scheduler)
+        """Answer the commands that have arrived, then launch or book a step if anything is open."""
+        commands = self.inbox.take(wait=not self.busy)
         if commands:
             frame = self._frame()
             for command in commands:
@@ -79,9 +111,12 @@ class EngineLoop:
                 self._obey(command, frame)
             self.scheduler.admit()  # into the room that aborts made, before the frame counts it
             self._send(frame)
-        chunks = self.scheduler.schedule()
-        if chunks:
-            self._run_step(chunks)
+        step = self.scheduler.schedule()
+        if step is not None:
+            began = time.perf_counter_ns()
+            self._in_flight.append((step, self.runner.launch(step), began))
+        if len(self._in_flight) >= self.depth or (step is None and self._in_flight):
+            self._book(*self._in_flight.popleft())
 
     def close(self) -> None:
         """After ``run``: refuse what was submitted too late."""
@@ -97,15 +132,13 @@ class EngineLoop:
         """The error of every key that was open when the engine died."""
         return EngineError(code="engine_failed", message=f"the engine failed: {self.failure!r}")
 
-    def _run_step(self, chunks: list[Chunk]) -> None:
-        began = time.perf_counter_ns()
-        drawn = self.runner.run(chunks)
-        outcomes = self.scheduler.book(chunks, {key: one.token for key, one in drawn.items()})
+    def _book(self, step: Step, launch: StepLaunch, began: int) -> None:
+        drawn = launch.drawn()
+        booked = self.scheduler.book(step, drawn.token, drawn.refused)
         self.gauges.step_us = (time.perf_counter_ns() - began) // 1_000
-        self.gauges.batch_tokens = sum(chunk.count for chunk in chunks)
-        frame = self._frame(max((len(one.top) for one in drawn.values()), default=0))
-        for outcome in outcomes:
-            _add_row(frame, outcome, drawn.get(outcome.sequence.key))
+        self.gauges.batch_tokens = step.tokens
+        frame = self._frame(drawn.top_n)
+        add_rows(frame, booked, drawn)
         self._send(frame)
 
     def _obey(self, command: Command, frame: FrameBuilder) -> None:
@@ -117,25 +150,27 @@ class EngineLoop:
             case Drain():
                 self._draining = True
             case _:
-                self._abort(self.scheduler.open_keys(), frame)
+                self._abort([*self.scheduler.open_keys(), *self.intake.keys()], frame)
 
     def _submit(self, request: EngineRequest, frame: FrameBuilder) -> None:
-        if request.key in self.scheduler:
+        if request.key in self.scheduler or request.key in self.intake:
             log.error("key %d was submitted twice; the second request is ignored", request.key)
             return
-        error = _stopping() if self._draining else refusal(request, self.info)
-        if error is None:
-            info = self.info
-            sequence = RunningSequence.of(request, info.context_length, info.eos_ids)
-            error = None if self.scheduler.add(sequence) else _overloaded()
-        if error is None:
-            frame.row(request.key, cached=0)
-        else:
-            frame.row(request.key, finish=Finish.ERROR, error=error)
+        taken = _stopping() if self._draining else self.intake.take(request)
+        if isinstance(taken, RunningSequence) and not self.scheduler.add(taken):
+            taken = _overloaded()
+        if isinstance(taken, EngineError):
+            frame.row(request.key, finish=Finish.ERROR, error=taken)
+        elif taken is not None:
+            frame.row(request.key)
 
     def _abort(self, keys: Sequence[int], frame: FrameBuilder) -> None:
         for key in keys:
-            if self.scheduler.remove(key) is not None:
+            sequence = self.scheduler.remove(key)
+            if sequence is not None:
+                cached = NOT_REPORTED if sequence.drawn else sequence.hits
+                frame.row(key, finish=Finish.ABORT, cached=cached)
+            elif self.intake.drop(key):
                 frame.row(key, finish=Finish.ABORT)
 
     def _frame(self, top_n: int = 0) -> FrameBuilder:
@@ -159,32 +194,13 @@ class EngineLoop:
             return Gauges(preemptions=scheduler.preemptions)
         return Gauges(
             running=len(scheduler.running),
-            waiting=len(scheduler.waiting),
+            waiting=len(scheduler.waiting) + len(self.intake),
             pages_free=scheduler.pool.free,
+            pages_cached=scheduler.pool.kept,
             batch_tokens=self.gauges.batch_tokens,
             preemptions=scheduler.preemptions,
             step_us=self.gauges.step_us,
         )
-
-
-def _add_row(frame: FrameBuilder, outcome: Outcome, drawn: DrawnToken | None) -> None:
-    """The row of an outcome; logprobs only for a token that is part of the output.
-
-    The first row is also the one that carries the prompt's logprobs: the prompt has been read.
-    """
-    sequence = outcome.sequence
-    scores, sequence.scores = sequence.scores, None
-    prompt_lp = None if scores is None else scores.block()
-    key, finish = sequence.key, outcome.finish
-    if outcome.token is None:
-        frame.row(key, finish=finish, stop_id=outcome.stop_id, prompt_lp=prompt_lp)
-        return
-    tokens = (outcome.token,)
-    if drawn is None or drawn.logprob is None:
-        frame.row(key, tokens, finish=finish, prompt_lp=prompt_lp)
-        return
-    logprobs, top = (drawn.logprob,), (drawn.top,)
-    frame.row(key, tokens, finish=finish, logprobs=logprobs, top=top, prompt_lp=prompt_lp)
 
 
 def _stopping() -> EngineError:
