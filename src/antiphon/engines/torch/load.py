@@ -19,7 +19,7 @@ from antiphon.engines.torch.pages import PAGE_SIZE, PagePool, pages_for
 from antiphon.engines.torch.runner import Runner
 from antiphon.engines.torch.sampling.sampler import Sampler
 from antiphon.engines.torch.scheduler import Scheduler
-from antiphon.engines.torch.weights.assemble import assemble
+from antiphon.engines.torch.weights.converted import load_weights
 from antiphon.engines.torch.weights.gguf_file import GgufFile
 from antiphon.engines.torch.weights.hf_directory import HfDirectory
 from antiphon.models.end_tokens import read_end_ids
@@ -43,7 +43,7 @@ def load(options: EngineOptions, inbox: Inbox, emit: Callable[[StepFrame], None]
             f"{files.path} ends its texts by the id {strange[0]}; the vocabulary has "
             f"{config.vocab_size} tokens"
         )
-    weights = assemble(source, dtype, device, options.weights)
+    weights = load_weights(files, source, dtype, device, options.weights, options.cache)
     pages = _kv_pages(config, dtype, device, options)
     cache = KVCache(config, pages, dtype, device)
     context_length = min(config.context_length, pages * PAGE_SIZE)

@@ -31,11 +31,16 @@ def assemble(
     keeps the head in eight. Raises ``EngineStartError`` for a form that the device has no kernel
     for, and for tensors that cannot be read.
     """
+    return _Assembly(source, dtype, device, resolve_form(form, dtype, device)).weights()
+
+
+def resolve_form(form: Form, dtype: torch.dtype, device: torch.device) -> Form:
+    """``float`` for an ``auto`` that comes to the same. Raises as ``assemble`` does."""
     if form in ("int8", "int4") and device.type != "cpu":
         raise EngineStartError(f"weights {form} need the CPU; on {device} give auto or float")
     if form == "auto" and (device.type != "cpu" or dtype is not torch.bfloat16):
-        form = "float"
-    return _Assembly(source, dtype, device, form).weights()
+        return "float"
+    return form
 
 
 class _Assembly:
