@@ -100,6 +100,29 @@ def test_flags_that_make_no_sense(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize(
+    ("flag", "value", "wrong"),
+    [
+        ("--weights", "int4", "int3"),
+        ("--prefix-cache", "off", "half"),
+        ("--step-tokens", "64", "0"),
+        ("--kv-cache-bytes", "100000000", "-1"),
+        ("--engine-process", "child", "fork"),
+        ("--engine-restart", "on", "maybe"),
+        ("--engine-hang-timeout", "30", "-1"),
+    ],
+)
+def test_the_engine_s_settings_are_for_the_torch_engine(flag: str, value: str, wrong: str) -> None:
+    assert_refused(antiphon("serve", "--engine", "replay", flag, value), flag, "replay")
+    assert_refused(antiphon("serve", flag, wrong), flag)
+
+
+@pytest.mark.parametrize("given", [("--engine-restart", "on"), ("--engine-hang-timeout", "30")])
+def test_what_only_a_child_can_do_is_not_asked_of_a_thread(given: tuple[str, str]) -> None:
+    result = antiphon("serve", "--engine-process", "thread", *given)
+    assert_refused(result, given[0], "--engine-process child")
+
+
+@pytest.mark.parametrize(
     ("flag", "value"), [("--device", "tpu"), ("--device", "cuda:99"), ("--dtype", "int3")]
 )
 def test_devices_and_dtypes_that_are_not_there(
@@ -137,6 +160,8 @@ def test_every_option_is_read_from_the_environment(option: click.Parameter) -> N
     value = "x"
     if isinstance(option.default, int | float) and not option.is_flag:
         value = str(option.default + 1)
+    if isinstance(option.type, click.IntRange) and not isinstance(option.default, int):
+        value = "1"
     if isinstance(option.type, click.Choice):
         value = str(option.type.choices[-1])
     if option.is_flag:
