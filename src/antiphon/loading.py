@@ -50,10 +50,17 @@ async def load(config: Config, restarted: Callable[[], None] = lambda: None) -> 
 async def load_torch(config: Config, restarted: Callable[[], None]) -> Loaded:
     """The torch engine with one model under each of its public names."""
     files = await _in_thread(resolve, config.model)
-    engine = torch_engine(config, files, restarted)
     prompter = await _in_thread(TextPrompter.load, files)
+    vocabulary = await _in_thread(prompter.table.to_text)
+    engine = torch_engine(config, files, restarted, vocabulary)
     marks = await _in_thread(reasoning_marks, prompter)
     info = await engine.start()
+    if prompter.vocab_size > info.vocab_size:
+        await engine.stop(0)
+        raise StartupError(
+            f"{files.path}: its tokenizer has ids up to {prompter.vocab_size - 1}, and the model "
+            f"has {info.vocab_size} tokens; the tokenizer is another model's."
+        )
     created = int(time.time())
     models = [
         ServedModel(id=name, created=created, prompter=prompter, info=info, format=marks)
@@ -63,9 +70,15 @@ async def load_torch(config: Config, restarted: Callable[[], None]) -> Loaded:
 
 
 def torch_engine(
-    config: Config, files: ModelFiles, restarted: Callable[[], None] = lambda: None
+    config: Config,
+    files: ModelFiles,
+    restarted: Callable[[], None] = lambda: None,
+    vocabulary: str | None = None,
 ) -> EnginePort:
-    """The torch engine in a thread, or in a process that may be started again."""
+    """The torch engine in a thread, or in a process that may be started again.
+
+    ``vocabulary``: a ``TokenTable`` as text; without it no answer can be held to a form.
+    """
     # A replay server needs nothing of it.
     from antiphon.engines.torch import TorchEngine
     from antiphon.engines.torch.child import torch_child
@@ -83,6 +96,7 @@ def torch_engine(
         step_tokens=config.step_tokens,
         weights=config.weights,
         prefix_cache=config.prefix_cache,
+        vocabulary=vocabulary,
     )
     auto = config.engine_process == "auto" and is_cuda(config.device)
     if not (auto or config.asks_for_child):

@@ -11,6 +11,7 @@ from typing import Any, Protocol
 
 from antiphon.errors import InvalidRequest
 from antiphon.models.files import ModelFiles
+from antiphon.models.token_table import TokenTable
 from antiphon.prompting.continuing import before_end_mark, end_marked
 from antiphon.prompting.control_text import ControlText
 from antiphon.prompting.detokenizer import Detokenizer
@@ -119,6 +120,16 @@ class TextPrompter:
     def load(cls, files: ModelFiles) -> TextPrompter:
         """Vocabulary and template of a model. Raises ``StartupError``."""
         return cls(load_tokenizer(files), load_template(files))
+
+    @property
+    def vocab_size(self) -> int:
+        """Every id of a prompt is below it."""
+        return self._tokenizer.vocab_size
+
+    @property
+    def table(self) -> TokenTable:
+        """The model's vocabulary."""
+        return self._tokenizer.table
 
     @property
     def longest_token(self) -> int:
