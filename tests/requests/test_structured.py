@@ -41,13 +41,13 @@ ANYWHERE: list[tuple[str, Any, str, str, str]] = [
     ("structured_outputs", {"regex": "a+"}, "regex", "a+", "structured_outputs.regex"),
     ("structured_outputs", {"choice": ["a", "é"]}, "choice", '["a","é"]',
      "structured_outputs.choice"),
-    ("structured_outputs", {"grammar": 'root ::= "a"'}, "grammar", 'root ::= "a"',
+    ("structured_outputs", {"grammar": 'root ::= "a"'}, "gbnf", 'root ::= "a"',
      "structured_outputs.grammar"),
     ("structured_outputs", {"json_object": True, "regex": None}, "json_object", "",
      "structured_outputs.json_object"),
     ("regex", "[0-9]+", "regex", "[0-9]+", "regex"),
     ("json_schema", TEXT, "json_schema", TEXT, "json_schema"),
-    ("ebnf", 'root ::= "a"', "grammar", 'root ::= "a"', "ebnf"),
+    ("ebnf", 'root ::= "a"', "gbnf", 'root ::= "a"', "ebnf"),
 ]  # fmt: skip
 FORMATS = [
     ("response_format", {"type": "json_object"}, "json_object", "", "response_format.type"),

@@ -129,7 +129,7 @@ class TextPrompter:
     @property
     def table(self) -> TokenTable:
         """The model's vocabulary."""
-        return self._tokenizer.table
+        return self._tokenizer.table()
 
     @property
     def longest_token(self) -> int:

@@ -10,10 +10,12 @@ from pathlib import Path
 from antiphon.errors import InvalidRequest, StartupError
 from antiphon.models.files import ModelFiles
 from antiphon.models.hf_folder import SENTENCE_PIECE, TEKKEN, TOKENIZER
+from antiphon.models.token_table import TokenTable
 from antiphon.prompting import (
     gguf_vocabulary,
     json_vocabulary,
     sentence_piece_vocabulary,
+    start_marks,
     tekken_vocabulary,
 )
 from antiphon.prompting.control_tokens import ControlTokens
@@ -69,6 +71,11 @@ class Tokenizer:
         Raises ``InvalidRequest`` if the vocabulary cannot spell the text without one.
         """
         return self._plain.encode(text, at_start=at_start)
+
+    def table(self) -> TokenTable:
+        """The vocabulary as an engine may need it; its tokenizer puts nothing before a text."""
+        bare = start_marks.without_marks(self._encoder.to_str())
+        return TokenTable(tokens=self.token_bytes, special=self.special_ids, tokenizer=bare)
 
     def _surroundings(self) -> tuple[array[int], array[int]]:
         """What the model wants before and after a text."""

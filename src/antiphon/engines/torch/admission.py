@@ -40,8 +40,6 @@ def refusal(request: EngineRequest, info: EngineInfo) -> EngineError | None:
 def _unsupported(request: EngineRequest, vocab_size: int, eos_ids: frozenset[int]) -> str | None:
     if not request.prompt:
         return "the prompt has no tokens"
-    if request.grammar is not None:
-        return "grammar is not supported by this engine"
     counts = {"logprobs": request.logprobs, "prompt_logprobs": request.prompt_logprobs}
     for option, count in counts.items():
         if count is not None and not 0 <= count <= MAX_TOP_LOGPROBS:

@@ -3,11 +3,14 @@
 from __future__ import annotations
 
 from queue import Empty, SimpleQueue
-from typing import TypeAlias
+from typing import TYPE_CHECKING, TypeAlias
 
 import attrs
 
-from antiphon.engines.port import EngineRequest
+from antiphon.engines.port import EngineRequest, GrammarSpec
+
+if TYPE_CHECKING:
+    from antiphon.engines.torch.grammar.compiler import Compiled
 
 
 @attrs.define
@@ -34,7 +37,15 @@ class AbortAll:
     """End every open key."""
 
 
-Command: TypeAlias = Submit | Abort | Drain | AbortAll
+@attrs.define
+class Formed:
+    """A form that requests wait for is compiled, or refused. The engine's own news."""
+
+    form: GrammarSpec
+    made: Compiled
+
+
+Command: TypeAlias = Submit | Abort | Drain | AbortAll | Formed
 
 
 class Inbox:

@@ -1,17 +1,28 @@
-"""From a request to a sequence: taken, refused, or held until something it needs is there."""
+"""From a request to a sequence: taken, refused, or held until something it needs is there.
+
+What a request may need is its form, which another thread compiles: ``inbox.Formed`` tells when.
+"""
 
 from __future__ import annotations
 
-from antiphon.engines.port import EngineError, EngineInfo, EngineRequest
+from antiphon.engines.port import EngineError, EngineInfo, EngineRequest, GrammarSpec
 from antiphon.engines.torch.admission import refusal
+from antiphon.engines.torch.grammar.compiler import Compiled, Compiler, form_of
+from antiphon.engines.torch.grammar.refused import GrammarRefused
+from antiphon.engines.torch.grammar.state import Grammar
+from antiphon.engines.torch.grammar.thought import Thought
 from antiphon.engines.torch.sequence import Sequence
 
 
 class Intake:
-    """What the loop asks about every request that comes in, before the scheduler hears of it."""
+    """What the loop asks about every request that comes in, before the scheduler hears of it.
 
-    def __init__(self, info: EngineInfo) -> None:
+    Without a ``compiler``, what has a grammar is refused.
+    """
+
+    def __init__(self, info: EngineInfo, compiler: Compiler | None = None) -> None:
         self._info = info
+        self._compiler = compiler
         self._held: dict[int, EngineRequest] = {}
         """Requests that are neither taken nor refused yet."""
 
@@ -30,8 +41,44 @@ class Intake:
         error = refusal(request, self._info)
         if error is not None:
             return error
-        return Sequence.of(request, self._info.context_length, self._info.eos_ids)
+        spec = request.grammar
+        if spec is None:
+            return self._sequence(request)
+        if self._compiler is None:
+            return EngineError(code="unsupported", message="grammar is not supported")
+        made = self._compiler.want(spec)
+        # Siblings stay in order: none goes past one that is held until the form is told of.
+        if made is None or any(_same(spec, held.grammar) for held in self._held.values()):
+            self._held[request.key] = request
+            return None
+        return self._formed(request, made)
+
+    def formed(self, form: GrammarSpec, made: Compiled) -> list[tuple[int, Sequence | EngineError]]:
+        """The keys that were held for this form, in order of arrival, and what becomes of them."""
+        waiting = [one for one in self._held.values() if _same(form, one.grammar)]
+        for request in waiting:
+            del self._held[request.key]
+        return [(request.key, self._formed(request, made)) for request in waiting]
 
     def drop(self, key: int) -> bool:
         """Forget a held request, which is aborted; False if none of this key is held."""
         return self._held.pop(key, None) is not None
+
+    def _sequence(self, request: EngineRequest) -> Sequence:
+        return Sequence.of(request, self._info.context_length, self._info.eos_ids)
+
+    def _formed(self, request: EngineRequest, made: Compiled) -> Sequence | EngineError:
+        """The sequence with its own state of the form, or why there is none."""
+        if isinstance(made, GrammarRefused):
+            return EngineError(code="grammar_invalid", message=str(made))
+        sequence, spec = self._sequence(request), request.grammar
+        if self._compiler is not None and spec is not None:
+            vocabulary, thought = self._compiler.vocabulary, None
+            if spec.closer:
+                thought = Thought(spec.opener.encode(), spec.closer.encode(), vocabulary.ids)
+            sequence.grammar = Grammar(made.deep_copy(), vocabulary, thought)
+        return sequence
+
+
+def _same(form: GrammarSpec, spec: GrammarSpec | None) -> bool:
+    return spec is not None and form_of(spec) == form_of(form)

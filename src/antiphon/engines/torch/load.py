@@ -6,10 +6,13 @@ from collections.abc import Callable
 
 import torch
 
-from antiphon.engines.port import EngineInfo, EngineStartError, StepFrame
+from antiphon.engines.port import Capability, EngineInfo, EngineStartError, StepFrame
 from antiphon.engines.torch.admission import CAPABILITIES
 from antiphon.engines.torch.device import resolve_device, resolve_dtype, spare_bytes
-from antiphon.engines.torch.inbox import Inbox
+from antiphon.engines.torch.grammar.compiler import Compiler
+from antiphon.engines.torch.grammar.masks import Masks
+from antiphon.engines.torch.grammar.vocabulary import GrammarVocabulary
+from antiphon.engines.torch.inbox import Formed, Inbox
 from antiphon.engines.torch.loop import EngineLoop
 from antiphon.engines.torch.models.config import DecoderConfig
 from antiphon.engines.torch.models.decoder import Decoder
@@ -23,6 +26,7 @@ from antiphon.engines.torch.weights.converted import load_weights
 from antiphon.engines.torch.weights.gguf_file import GgufFile
 from antiphon.engines.torch.weights.hf_directory import HfDirectory
 from antiphon.models.end_tokens import read_end_ids
+from antiphon.models.token_table import TokenTable
 
 STEP_TOKENS = {"cpu": 64, "cuda": 2_048}
 """Default budget of a step. A 135M model reads 64 tokens in about a quarter of a second on one
@@ -48,7 +52,9 @@ def load(options: EngineOptions, inbox: Inbox, emit: Callable[[StepFrame], None]
     cache = KVCache(config, pages, dtype, device)
     context_length = min(config.context_length, pages * PAGE_SIZE)
     sampler = Sampler(options.max_running, config.vocab_size, device)
-    runner = Runner(Decoder(config, weights, context_length), cache, sampler)
+    masks = Masks(config.vocab_size)
+    runner = Runner(Decoder(config, weights, context_length), cache, sampler, masks)
+    compiler = _compiler(options, config.vocab_size, eos_ids, inbox)
     info = EngineInfo(
         name="torch",
         model_id=files.name,
@@ -60,7 +66,7 @@ def load(options: EngineOptions, inbox: Inbox, emit: Callable[[StepFrame], None]
         kv_pages=pages,
         dtype=str(dtype).removeprefix("torch."),
         device=str(device),
-        capabilities=CAPABILITIES,
+        capabilities=CAPABILITIES if compiler is None else CAPABILITIES | {Capability.GRAMMAR},
     )
     scheduler = Scheduler(
         PagePool(pages),
@@ -69,7 +75,17 @@ def load(options: EngineOptions, inbox: Inbox, emit: Callable[[StepFrame], None]
         step_tokens=options.step_tokens or STEP_TOKENS[device.type],
         prefix_cache=options.prefix_cache,
     )
-    return EngineLoop(info, scheduler, runner, inbox, emit)
+    return EngineLoop(info, scheduler, runner, inbox, emit, compiler=compiler)
+
+
+def _compiler(
+    options: EngineOptions, vocab_size: int, eos_ids: frozenset[int], inbox: Inbox
+) -> Compiler | None:
+    """What compiles forms; None if it is not known what the tokens spell, or where texts end."""
+    if options.vocabulary is None or not eos_ids:
+        return None
+    vocabulary = GrammarVocabulary.of(TokenTable.from_text(options.vocabulary), vocab_size, eos_ids)
+    return Compiler(vocabulary, lambda form, made: inbox.put(Formed(form, made)))
 
 
 def _kv_pages(

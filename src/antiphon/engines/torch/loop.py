@@ -25,7 +25,8 @@ from antiphon.engines.port import (
     StepFrame,
 )
 from antiphon.engines.torch.drawn import Drawn
-from antiphon.engines.torch.inbox import Abort, Command, Drain, Inbox, Submit
+from antiphon.engines.torch.grammar.compiler import Compiler
+from antiphon.engines.torch.inbox import Abort, AbortAll, Command, Drain, Formed, Inbox, Submit
 from antiphon.engines.torch.intake import Intake
 from antiphon.engines.torch.rows import add_rows
 from antiphon.engines.torch.scheduler import Scheduler
@@ -62,6 +63,7 @@ class EngineLoop:
         inbox: Inbox,
         emit: Callable[[StepFrame], None],
         depth: int = 1,
+        compiler: Compiler | None = None,
     ) -> None:
         self.info = info
         self.scheduler = scheduler
@@ -70,7 +72,7 @@ class EngineLoop:
         self.emit = emit
         self.depth = depth
         """Steps that may be in flight when the host waits for one."""
-        self.intake = Intake(info)
+        self.intake = Intake(info, compiler)
         self.failure: BaseException | None = None
         self.gauges = Gauges()
         self._draining = False
@@ -149,20 +151,28 @@ class EngineLoop:
                 self._abort(keys, frame)
             case Drain():
                 self._draining = True
-            case _:
+            case AbortAll():
                 self._abort([*self.scheduler.open_keys(), *self.intake.keys()], frame)
+            case Formed(form, made):
+                for key, taken in self.intake.formed(form, made):
+                    self._answer(key, taken, frame)
 
     def _submit(self, request: EngineRequest, frame: FrameBuilder) -> None:
         if request.key in self.scheduler or request.key in self.intake:
             log.error("key %d was submitted twice; the second request is ignored", request.key)
             return
         taken = _stopping() if self._draining else self.intake.take(request)
+        if taken is not None:
+            self._answer(request.key, taken, frame)
+
+    def _answer(self, key: int, taken: RunningSequence | EngineError, frame: FrameBuilder) -> None:
+        """The first row of a request: it is accepted, or refused."""
         if isinstance(taken, RunningSequence) and not self.scheduler.add(taken):
             taken = _overloaded()
         if isinstance(taken, EngineError):
-            frame.row(request.key, finish=Finish.ERROR, error=taken)
-        elif taken is not None:
-            frame.row(request.key)
+            frame.row(key, finish=Finish.ERROR, error=taken)
+        else:
+            frame.row(key)
 
     def _abort(self, keys: Sequence[int], frame: FrameBuilder) -> None:
         for key in keys:

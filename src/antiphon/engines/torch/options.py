@@ -42,6 +42,10 @@ class EngineOptions:
     cache: Path | None = None
     """Folder for converted weights; None: the user's cache folder."""
 
+    vocabulary: str | None = attrs.field(default=None, repr=False)
+    """A ``TokenTable`` as text: what the tokens spell, for requests whose text is held to a form;
+    None: they are refused."""
+
     @max_waiting.default
     def _four_times_as_many(self) -> int:
         return 4 * self.max_running

@@ -7,6 +7,7 @@ from typing import Protocol
 import attrs
 import torch
 
+from antiphon.engines.port import EngineError
 from antiphon.engines.torch.batch import attention_groups, build_batch
 from antiphon.engines.torch.drawn import Drawn
 from antiphon.engines.torch.models.decoder import Decoder
@@ -85,6 +86,11 @@ class Runner:
         logits = self.decoder.logits(states.index_select(0, batch.drawing))
         drawn = self.sampler.sample(logits, sequences, None if pending is None else pending.wait())
         for row, sequence in enumerate(sequences):
-            if sequence.grammar is not None and row not in drawn.refused:
-                sequence.grammar.advance(drawn.token[row])
+            grammar = sequence.grammar
+            if grammar is None or row in drawn.refused:
+                continue
+            if not grammar.advance(drawn.token[row]):
+                drawn.refused[row] = EngineError(
+                    code="grammar_invalid", message="the form cannot be followed any further"
+                )
         return Launch(drawn)

@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import json
+import logging
 import threading
 from collections import OrderedDict
 from collections.abc import Callable
 from typing import Any, TypeAlias
 
+import attrs
 from llguidance import LLMatcher, LLParserLimits, LLTokenizer
 
 from antiphon.engines.port import GrammarSpec
@@ -16,7 +18,10 @@ from antiphon.engines.torch.grammar.place import place_of
 from antiphon.engines.torch.grammar.refused import GrammarRefused
 from antiphon.engines.torch.grammar.schema import read_schema
 from antiphon.engines.torch.grammar.source import grammar_source
+from antiphon.engines.torch.grammar.vocabulary import GrammarVocabulary
 from antiphon.engines.torch.grammar.workers import Workers
+
+log = logging.getLogger(__name__)
 
 MOST_KEPT = 64
 LIMITS = LLParserLimits(max_lexer_states=50_000, verbose_errors=False)
@@ -34,57 +39,69 @@ NAMES = {
 Compiled: TypeAlias = LLMatcher | GrammarRefused
 """A matcher at the start of a text, to be copied; or why there is none."""
 
-_Key: TypeAlias = tuple[str, str, bool]
-
 
 class Compiler:
-    """Compiles each form once, and keeps the last of them. Any thread may call it."""
+    """Compiles each form once, and keeps the last of them.
 
-    def __init__(self, vocabulary: LLTokenizer, workers: Workers | None = None) -> None:
-        self._vocabulary = vocabulary
+    ``ready`` is called by another thread with each form and what has become of it, once.
+    Markers of reasoning are no part of a form.
+    """
+
+    def __init__(
+        self,
+        vocabulary: GrammarVocabulary,
+        ready: Callable[[GrammarSpec, Compiled], None],
+        workers: Workers | None = None,
+    ) -> None:
+        self.vocabulary = vocabulary
+        self._ready = ready
         self._workers = workers or Workers()
         self._lock = threading.Lock()
-        self._kept: OrderedDict[_Key, Compiled] = OrderedDict()
-        self._awaited: dict[_Key, list[Callable[[Compiled], None]]] = {}
+        self._kept: OrderedDict[GrammarSpec, Compiled] = OrderedDict()
+        self._coming: set[GrammarSpec] = set()
 
-    def want(self, spec: GrammarSpec, then: Callable[[Compiled], None]) -> Compiled | None:
-        """The form, if it is there; else None, and ``then`` is called with it by another thread."""
-        key = (spec.kind, spec.text, spec.strict)
+    def want(self, spec: GrammarSpec) -> Compiled | None:
+        """The form, if it is there; else None: it will be told when it is."""
+        form = form_of(spec)
         with self._lock:
-            found = self._kept.get(key)
+            found = self._kept.get(form)
             if found is not None:
-                self._kept.move_to_end(key)
+                self._kept.move_to_end(form)
                 return found
-            if (others := self._awaited.get(key)) is not None:
-                others.append(then)
+            if form in self._coming:
                 return None
-            self._awaited[key] = [then]
-        self._workers.put(lambda: self._make(key, spec))
+            self._coming.add(form)
+        self._workers.put(lambda: self._make(form))
         return None
 
-    def _make(self, key: _Key, spec: GrammarSpec) -> None:
+    def _make(self, form: GrammarSpec) -> None:
         try:
-            made: Compiled = compiled(spec, self._vocabulary)
+            made: Compiled = compiled(form, self.vocabulary)
         except GrammarRefused as refusal:
             made = refusal
         except Exception as failure:  # whatever it is, somebody waits for an answer
-            made = GrammarRefused(f"{NAMES[spec.kind]} cannot be compiled: {failure!r}")
+            log.exception("a form could not be compiled")
+            made = GrammarRefused(f"{NAMES[form.kind]} cannot be compiled: {failure!r}")
         with self._lock:
-            self._kept[key] = made
+            self._kept[form] = made
             if len(self._kept) > MOST_KEPT:
                 self._kept.popitem(last=False)
-            waiting = self._awaited.pop(key)
-        for then in waiting:
-            then(made)
+            self._coming.remove(form)
+        self._ready(form, made)
 
 
-def compiled(spec: GrammarSpec, vocabulary: LLTokenizer) -> LLMatcher:
+def form_of(spec: GrammarSpec) -> GrammarSpec:
+    """The spec without what stands before the answer."""
+    return attrs.evolve(spec, opener="", closer="")
+
+
+def compiled(spec: GrammarSpec, vocabulary: GrammarVocabulary) -> LLMatcher:
     """A matcher at the start of a text. Raises ``GrammarRefused``.
 
     Only with ``strict`` is a schema held to in all it says or refused.
     """
     try:
-        matcher = _matcher(grammar_source(spec, lenient=not spec.strict), vocabulary)
+        matcher = _matcher(grammar_source(spec, lenient=not spec.strict), vocabulary.guide)
         error = matcher.get_error()
         if error and spec.kind == "json_schema":
             raise GrammarRefused(_placed(spec, error))
@@ -97,7 +114,7 @@ def compiled(spec: GrammarSpec, vocabulary: LLTokenizer) -> LLMatcher:
                     f"{place or '/'}: no text ever ends that holds to it, because it needs "
                     "another of its own kind inside"
                 )
-        _check_start(matcher, vocabulary)
+        _check_start(matcher, vocabulary.eos_ids)
     except GrammarRefused as refusal:
         raise GrammarRefused(f"{NAMES[spec.kind]} does not compile: {refusal}") from None
     return matcher
@@ -107,7 +124,7 @@ def _matcher(source: str, vocabulary: LLTokenizer) -> LLMatcher:
     return LLMatcher(vocabulary, source, log_level=0, limits=LIMITS)
 
 
-def _check_start(matcher: LLMatcher, vocabulary: LLTokenizer) -> None:
+def _check_start(matcher: LLMatcher, eos_ids: frozenset[int]) -> None:
     """Raises ``GrammarRefused`` for a form that leaves no token, or none but the end.
 
     The first mask is also the dearest: whoever uses the form will find it half made.
@@ -116,7 +133,7 @@ def _check_start(matcher: LLMatcher, vocabulary: LLTokenizer) -> None:
     mask = int.from_bytes(trial.compute_bitmask(), "little")
     if trial.is_error():
         raise GrammarRefused(trial.get_error())
-    for token in vocabulary.eos_tokens:
+    for token in eos_ids:
         mask &= ~(1 << token)
     if not mask:
         raise GrammarRefused("no text but the empty one holds to it")

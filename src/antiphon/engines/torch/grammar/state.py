@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import numpy as np
-from llguidance import LLMatcher, LLTokenizer
+from llguidance import LLMatcher
 from numpy.typing import NDArray
 
 from antiphon.engines.torch.grammar.thought import Thought
+from antiphon.engines.torch.grammar.vocabulary import GrammarVocabulary
 
 ALL = np.uint32(0xFFFFFFFF)
 
@@ -16,12 +17,11 @@ class Grammar:
     drawn stays drawn. ``thought`` is what the model may write before."""
 
     def __init__(
-        self, matcher: LLMatcher, vocabulary: LLTokenizer, thought: Thought | None = None
+        self, matcher: LLMatcher, vocabulary: GrammarVocabulary, thought: Thought | None = None
     ) -> None:
         self._matcher = matcher
         self._vocabulary = vocabulary
         self._thought = thought
-        self._broken = ""
 
     @property
     def finished(self) -> bool:
@@ -34,7 +34,7 @@ class Grammar:
     @property
     def error(self) -> str:
         """Why the text cannot go on; empty while it can."""
-        return self._broken or str(self._matcher.get_error())
+        return str(self._matcher.get_error())
 
     def advance(self, token: int) -> bool:
         """Take the token drawn last; False if the form does not allow it, or is out of order.
@@ -47,16 +47,16 @@ class Grammar:
         thought = self._thought
         if thought is None or thought.over:
             return bool(self._matcher.consume_token(token))
-        if token in self._vocabulary.eos_tokens:
+        if token in self._vocabulary.eos_ids:
             # Drawn where the opener or an answer could begin: an answer's own end, if it may.
             return not thought.free and bool(self._matcher.consume_token(token))
-        spelt = bytes(self._vocabulary.decode_bytes([token]))
+        spelt = self._vocabulary.spelt(token)
         answer = thought.take(spelt)
         if answer is None:
             return True
         if answer == spelt:
             return bool(self._matcher.consume_token(token))
-        return bool(self._matcher.consume_tokens(self._vocabulary.tokenize_bytes(answer)))
+        return bool(self._matcher.consume_tokens(self._vocabulary.guide.tokenize_bytes(answer)))
 
     def fill(self, row: NDArray[np.int32]) -> None:
         """Write the mask of the next token: bit i%32 of word i//32 is set if token i may be drawn.
@@ -68,7 +68,7 @@ class Grammar:
         thought = self._thought
         if thought is not None and thought.free:
             bits[:] = ALL
-            for token in self._vocabulary.eos_tokens:  # a thought without an answer is no answer
+            for token in self._vocabulary.eos_ids:  # a thought without an answer is no answer
                 bits[token >> 5] &= ALL ^ np.uint32(1 << (token & 31))
             return
         if thought is not None and thought.begun:

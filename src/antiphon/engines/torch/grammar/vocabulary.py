@@ -2,23 +2,50 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Mapping, Sequence
 
+import attrs
 import tokenizers
 from llguidance import LLTokenizer, TokenizerWrapper
 
 from antiphon.models.token_table import TokenTable
 
 
-def guide(table: TokenTable, vocab_size: int, eos_ids: frozenset[int]) -> LLTokenizer:
-    """The vocabulary for llguidance: ids below ``vocab_size``, the width of the logits.
+@attrs.frozen(eq=False, kw_only=True)
+class GrammarVocabulary:
+    """Tokens as forms see them."""
 
-    ``eos_ids``, of which there is at least one, are what may be drawn where a text may end. The
-    bytes are those that the server makes its text of, so the two cannot disagree.
-    """
-    tokens = list(table.tokens[:vocab_size])
-    cutter = _Cutter(table, tokens, min(eos_ids))
-    return LLTokenizer(TokenizerWrapper(cutter), n_vocab=vocab_size, eos_token=sorted(eos_ids))
+    guide: LLTokenizer
+    """As llguidance sees them."""
+    tokens: Sequence[bytes]
+    """id → bytes, control tokens as they are spelt."""
+    ids: Mapping[bytes, int]
+    """The way back; the lowest id among equals."""
+    eos_ids: frozenset[int]
+
+    @classmethod
+    def of(cls, table: TokenTable, vocab_size: int, eos_ids: frozenset[int]) -> GrammarVocabulary:
+        """For ids below ``vocab_size``, the width of the logits.
+
+        ``eos_ids``, of which there is at least one, are what may be drawn where a text may end. The
+        bytes are those that the server makes its text of, so the two cannot disagree.
+        """
+        tokens = list(table.tokens[:vocab_size])
+        wrapped = TokenizerWrapper(_Cutter(table, tokens, min(eos_ids)))
+        return cls(
+            guide=LLTokenizer(wrapped, n_vocab=vocab_size, eos_token=sorted(eos_ids)),
+            tokens=tokens,
+            ids=_ids(enumerate(tokens)),
+            eos_ids=eos_ids,
+        )
+
+    def spelt(self, token: int) -> bytes:
+        """The bytes of a token; none of an id that no token has."""
+        return self.tokens[token] if token < len(self.tokens) else b""
+
+
+def _ids(tokens: Iterable[tuple[int, bytes]]) -> dict[bytes, int]:
+    return {spelt: token for token, spelt in reversed([*tokens]) if spelt}
 
 
 class _Cutter:
@@ -38,11 +65,7 @@ class _Cutter:
         self._encoder.no_padding()
         # The spelling of a control token is text here like any other.
         self._encoder.encode_special_tokens = True
-        self._ids = {
-            token: index
-            for index, token in reversed([*enumerate(tokens)])
-            if token and index not in table.special
-        }
+        self._ids = _ids(pair for pair in enumerate(tokens) if pair[0] not in table.special)
         self._longest = max(map(len, self._ids), default=0)
 
     def __call__(self, data: bytes) -> list[int]:
