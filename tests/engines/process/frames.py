@@ -114,7 +114,14 @@ REQUESTS = st.builds(
     logprobs=st.none() | st.integers(0, 20),
     prompt_logprobs=st.none() | st.integers(0, 20),
     grammar=st.none()
-    | st.builds(GrammarSpec, kind=st.sampled_from(["json_schema", "regex", "choice"]), text=TEXT),
+    | st.builds(
+        GrammarSpec,
+        kind=st.sampled_from(["json_schema", "regex", "choice"]),
+        text=TEXT,
+        strict=st.booleans(),
+        closer=TEXT,
+        opener=TEXT,
+    ),
     cache_salt=st.binary(max_size=8),
     priority=I32,
     arrival_ns=U64,

@@ -12,7 +12,7 @@ from antiphon.engines.codec.fields import plain_fields, take_list, take_plain
 from antiphon.engines.port import EngineRequest, GrammarSpec
 
 REQUEST = plain_fields(EngineRequest)
-GRAMMAR = plain_fields(GrammarSpec) | {"kind": frozenset({str})}
+GRAMMAR = plain_fields(GrammarSpec)
 COUNTS = {
     "prompt": frozenset({int}),
     "logit_bias": frozenset({int}),
@@ -22,8 +22,7 @@ COUNTS = {
 
 def encode_submit(request: EngineRequest) -> bytes:
     """The request. Raises ``OverflowError`` for an id that is no u32."""
-    grammar = request.grammar
-    allowed = request.allowed_ids
+    grammar, allowed = request.grammar, request.allowed_ids
     header: dict[str, Any] = {name: getattr(request, name) for name in REQUEST}
     header["stop_ids"] = list(request.stop_ids)
     header["cache_salt"] = request.cache_salt.hex()
@@ -92,5 +91,5 @@ def _bytes(text: object) -> bytes:
         raise CodecError("cache_salt of a header is not hexadecimal") from None
 
 
-def _grammar(spec: Any) -> GrammarSpec | None:
+def _grammar(spec: object) -> GrammarSpec | None:
     return None if spec is None else GrammarSpec(**take_plain(spec, GRAMMAR))

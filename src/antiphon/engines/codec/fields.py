@@ -23,7 +23,8 @@ def plain_fields(cls: type[attrs.AttrsInstance]) -> dict[str, frozenset[type]]:
     """The fields that JSON can hold as they are, and what each may be."""
     found = {}
     for field in attrs.fields(cls):
-        names = str(field.type).split(" | ")  # a string, as annotations are here
+        hint = str(field.type)  # a string, as annotations are here
+        names = ["str"] if hint.startswith('Literal["') else hint.split(" | ")
         if all(name in PLAIN for name in names):
             found[field.name] = frozenset().union(*(PLAIN[name] for name in names))
     return found

@@ -5,7 +5,7 @@ from __future__ import annotations
 import sys
 from collections.abc import Callable
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import attrs
 
@@ -13,13 +13,15 @@ from antiphon.engines.child.engine import HANG_S, ChildEngine
 from antiphon.engines.child.main import run
 from antiphon.engines.port import StepFrame
 from antiphon.engines.torch.inbox import Inbox
-from antiphon.engines.torch.loop import EngineLoop
 from antiphon.engines.torch.options import EngineOptions
 from antiphon.engines.torch.start import start_loop
 from antiphon.models.files import ModelFiles
 
+if TYPE_CHECKING:
+    from antiphon.engines.torch.loop import EngineLoop
+
 ARGV = (sys.executable, "-P", "-m", __spec__.name if __spec__ else __name__)
-PATHS = frozenset({"cache"})
+PATHS = frozenset(field.name for field in attrs.fields(EngineOptions) if "Path" in str(field.type))
 """Options that are paths, beside the model's."""
 
 

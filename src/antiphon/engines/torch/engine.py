@@ -6,14 +6,16 @@ import asyncio
 import threading
 from collections.abc import AsyncIterator, Callable, Sequence
 from contextlib import suppress
-from typing import TypeVarTuple, Unpack
+from typing import TYPE_CHECKING, TypeVarTuple, Unpack
 
 from antiphon.engines.outbox import Outbox
 from antiphon.engines.port import EngineInfo, EngineRequest, EngineStartError, StepFrame
 from antiphon.engines.torch.inbox import Abort, AbortAll, Drain, Inbox, Submit
-from antiphon.engines.torch.loop import EngineLoop
 from antiphon.engines.torch.options import EngineOptions
 from antiphon.engines.torch.start import start_loop
+
+if TYPE_CHECKING:
+    from antiphon.engines.torch.loop import EngineLoop
 
 Ts = TypeVarTuple("Ts")
 
