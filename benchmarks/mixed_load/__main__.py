@@ -1,0 +1,35 @@
+"""``python -m benchmarks.mixed_load``: prints a table; the status is 1 if anything was lost."""
+
+from __future__ import annotations
+
+import argparse
+import sys
+
+import anyio
+from benchmarks.mixed_load.load import run
+from benchmarks.mixed_load.table import summary, table
+from rich.console import Console
+
+
+def main() -> int:
+    """The command; what it does not know itself goes to the server."""
+    parser = argparse.ArgumentParser(prog="benchmarks.mixed_load", description=__doc__)
+    parser.add_argument("--model", help="as of `antiphon serve`; without it the default model")
+    parser.add_argument("--rounds", type=int, default=3, help="how often every question is asked")
+    parser.add_argument("--seed", type=int, default=1)
+    told, options = parser.parse_known_args()
+
+    async def load() -> int:
+        report = await run(told.model, options, rounds=told.rounds, seed=told.seed)
+        console = Console()
+        console.print(table(report))
+        console.print(summary(report))
+        for trouble in report.troubles:
+            console.print(trouble, style="red", markup=False)
+        return 1 if report.troubles else 0
+
+    return anyio.run(load)
+
+
+if __name__ == "__main__":
+    sys.exit(main())
