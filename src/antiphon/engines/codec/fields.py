@@ -24,7 +24,7 @@ def plain_fields(cls: type[attrs.AttrsInstance]) -> dict[str, frozenset[type]]:
     found = {}
     for field in attrs.fields(cls):
         hint = str(field.type)  # a string, as annotations are here
-        names = ["str"] if hint.startswith('Literal["') else hint.split(" | ")
+        names = ["str"] if hint.startswith("Literal['") else hint.split(" | ")
         if all(name in PLAIN for name in names):
             found[field.name] = frozenset().union(*(PLAIN[name] for name in names))
     return found
