@@ -73,7 +73,7 @@ class SteeredEngine:
         self.requests.append(request)
         self._open.add(request.key)
         if self.refusal is None:
-            self.rows(lambda frame: frame.row(request.key, cached=0))
+            self.rows(lambda frame: frame.row(request.key))
         else:
             self.end(request.key, Finish.ERROR, self.refusal)
         self._tell()

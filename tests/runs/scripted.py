@@ -99,7 +99,7 @@ class Stage:
 
         def rows(frame: FrameBuilder) -> None:
             for choice in run.choices:
-                frame.row(choice.key, cached=0)
+                frame.row(choice.key)
 
         self.step(rows)
 

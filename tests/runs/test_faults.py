@@ -52,7 +52,7 @@ async def test_one_refused_sibling_refuses_the_call_and_aborts_the_others() -> N
     run = stage.open(stream(2), n=2)
     first, second = (choice.key for choice in run.choices)
     error = EngineError(code="engine_overloaded", message="full")
-    stage.step(lambda frame: frame.row(first, cached=0))
+    stage.step(lambda frame: frame.row(first))
     stage.step(lambda frame: frame.row(second, finish=Finish.ERROR, error=error))
     with pytest.raises(Unavailable):
         await run.opened()
@@ -256,7 +256,7 @@ def test_a_call_refused_in_part_leaves_no_log_open() -> None:
     stage = Stage()
     run = stage.open(stream(2), n=2)
     error = EngineError(code="engine_overloaded", message="full")
-    stage.step(lambda frame: frame.row(run.choices[0].key, cached=0))
+    stage.step(lambda frame: frame.row(run.choices[0].key))
     stage.step(lambda frame: frame.row(run.choices[1].key, finish=Finish.ERROR, error=error))
     assert run.logs[0].terminal
     assert len(run.logs[1]) == 0
