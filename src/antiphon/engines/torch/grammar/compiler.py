@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import json
 import logging
+import re
 import threading
 from collections import OrderedDict
 from collections.abc import Callable
 from typing import Any, TypeAlias
 
 import attrs
-from llguidance import LLMatcher, LLParserLimits, LLTokenizer
+from llguidance import LLMatcher, LLParserLimits
 
 from antiphon.engines.port import GrammarSpec
 from antiphon.engines.torch.grammar.endless import endless
@@ -35,6 +36,14 @@ NAMES = {
     "lark": "the grammar",
     "gbnf": "the grammar",
 }
+
+TOP = "at the top"
+"""The place of what is wrong with a whole schema."""
+
+LONGEST_REASON = 400
+"""Characters of the compiler's words that a client is told."""
+
+_PICTURE = re.compile(r"\s*(\d+ \||\^)")
 
 Compiled: TypeAlias = LLMatcher | GrammarRefused
 """A matcher at the start of a text, to be copied; or why there is none."""
@@ -78,7 +87,7 @@ class Compiler:
         try:
             made: Compiled = compiled(form, self.vocabulary)
         except GrammarRefused as refusal:
-            made = refusal
+            made = GrammarRefused(str(refusal))  # without the frames that it came through
         except Exception as failure:  # whatever it is, somebody waits for an answer
             log.exception("a form could not be compiled")
             made = GrammarRefused(f"{NAMES[form.kind]} cannot be compiled: {failure!r}")
@@ -101,57 +110,72 @@ def compiled(spec: GrammarSpec, vocabulary: GrammarVocabulary) -> LLMatcher:
     Only with ``strict`` is a schema held to in all it says or refused.
     """
     try:
-        matcher = _matcher(grammar_source(spec, lenient=not spec.strict), vocabulary.guide)
-        error = matcher.get_error()
-        if error and spec.kind == "json_schema":
-            raise GrammarRefused(_placed(spec, error))
-        if error:
-            raise GrammarRefused(error)
+        source = grammar_source(spec, lenient=not spec.strict)
+        matcher = LLMatcher(vocabulary.guide, source, log_level=0, limits=LIMITS)
+        if error := matcher.get_error():
+            raise GrammarRefused(_placed(spec, error) if spec.kind == "json_schema" else error)
         if spec.kind == "json_schema":
-            place = endless(read_schema(spec.text))
-            if place is not None:
-                raise GrammarRefused(
-                    f"{place or '/'}: no text ever ends that holds to it, because it needs "
-                    "another of its own kind inside"
-                )
+            _check_end(spec.text)
         _check_start(matcher, vocabulary.eos_ids)
     except GrammarRefused as refusal:
-        raise GrammarRefused(f"{NAMES[spec.kind]} does not compile: {refusal}") from None
+        raise GrammarRefused(
+            f"{NAMES[spec.kind]} does not compile: {in_one_line(str(refusal))}"
+        ) from None
     return matcher
 
 
-def _matcher(source: str, vocabulary: LLTokenizer) -> LLMatcher:
-    return LLMatcher(vocabulary, source, log_level=0, limits=LIMITS)
+def _check_end(schema: str) -> None:
+    place = endless(read_schema(schema))
+    if place is not None:
+        raise GrammarRefused(
+            f"{place or TOP}: no text that holds to it ever ends, because it needs another of its "
+            "own kind inside"
+        )
 
 
 def _check_start(matcher: LLMatcher, eos_ids: frozenset[int]) -> None:
     """Raises ``GrammarRefused`` for a form that leaves no token, or none but the end.
 
-    The first mask is also the dearest: whoever uses the form will find it half made.
+    The first masks are also the dearest: whoever uses the form will find them half made.
     """
     trial = matcher.deep_copy()
     mask = int.from_bytes(trial.compute_bitmask(), "little")
-    if trial.is_error():
-        raise GrammarRefused(trial.get_error())
     for token in eos_ids:
         mask &= ~(1 << token)
+    if mask and not trial.is_error():
+        # What is too much is often noticed only when it is read: a text that is long and forced.
+        trial.consume_token((mask & -mask).bit_length() - 1)
+        trial.compute_bitmask()
+    if trial.is_error():
+        raise GrammarRefused(trial.get_error())
     if not mask:
         raise GrammarRefused("no text but the empty one holds to it")
 
 
 def _placed(spec: GrammarSpec, error: str) -> str:
     """The compiler's words behind the place they are about."""
-    schema = json.loads(spec.text)
 
     def complaint(part: Any) -> str:
         try:
-            text = json.dumps(part)
-            source = grammar_source(
-                GrammarSpec(kind="json_schema", text=text), lenient=not spec.strict
-            )
+            inner = attrs.evolve(spec, text=json.dumps(part))
+            source = grammar_source(inner, lenient=not spec.strict)
         except (GrammarRefused, RecursionError):
             return ""
         return str(LLMatcher.validate_grammar(source, limits=LIMITS))
 
-    place = place_of(schema, error, complaint)
-    return f"{place or '/'}: {' '.join(error.split())}"
+    place = place_of(json.loads(spec.text), error, complaint)
+    return f"{place or TOP}: {error}"
+
+
+def in_one_line(message: str) -> str:
+    """The compiler's words without the pictures it draws."""
+    if "NoExtension" in message:
+        return "no text holds to it"
+    _, pictured, reason = message.partition("\nerror: ")
+    if pictured:  # of a regular expression: how it was read, and behind that what is wrong
+        place, found, _ = message.partition(": regex parse error")
+        placed = found and place.startswith("/")
+        message = f"{place}: {reason}" if placed else reason
+    lines = (line for line in message.splitlines() if not _PICTURE.match(line))
+    words = " ".join(" ".join(lines).replace("<non-verbose/>", "").split())
+    return words if len(words) <= LONGEST_REASON else f"{words[:LONGEST_REASON]}…"

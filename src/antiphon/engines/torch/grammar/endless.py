@@ -37,7 +37,8 @@ def endless(schema: Any) -> str | None:
         if "" in ending:
             return None
         if len(ending) == before:
-            return next((place for place in parts if _blamed(parts[place], place, ending)), "")
+            unending = (place for place in parts if place not in ending)
+            return next((place for place in unending if "type" in parts[place]), "")
     return None
 
 
@@ -117,10 +118,6 @@ def _array_ends(
     if least > first:
         held.append(f"{place}/items")
     return all(inner in ending or inner not in parts for inner in held)
-
-
-def _blamed(part: Any, place: str, ending: set[str]) -> bool:
-    return place not in ending and isinstance(part, dict) and ("type" in part or "$ref" in part)
 
 
 def _inner(place: str, ending: set[str]) -> bool:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import re
 
-from llguidance import LLMatcher
+from llguidance import LLMatcher, regex_to_lark
 from llguidance.gbnf_to_lark import gbnf_to_lark
 
 from antiphon.engines.port import GrammarSpec
@@ -27,6 +27,9 @@ ANY_OBJECT = '{"type":"object"}'
 WHITE_SPACE = r"[\x20\x0A\x0D\x09]{1,32}"
 """Between the parts of a JSON text. Without a bound a model may write spaces for ever."""
 
+ASCII = "dws"
+"""The classes that mean ASCII alone, as in a JSON Schema's patterns: a digit is one of ten."""
+
 _DIRECTIVE = re.compile(r"%(\w+)")
 _TAKEN = frozenset({"ignore", "import"})
 
@@ -44,7 +47,7 @@ def grammar_source(spec: GrammarSpec, *, lenient: bool) -> str:
             check_schema(read_schema(spec.text))
             return _schema(spec.text, lenient=lenient)
         case "regex":
-            return LLMatcher.grammar_from_regex(spec.text)
+            return LLMatcher.grammar_from_lark(f"start: /{regex_to_lark(spec.text, ASCII)}/")
         case "choice":
             return LLMatcher.grammar_from_lark(_choice(spec.text))
         case "gbnf":
