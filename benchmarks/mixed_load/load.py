@@ -26,12 +26,17 @@ class Outcome:
     mixed: Told
 
     @property
-    def trouble(self) -> str:
-        """What is wrong; empty if it ended once, and as it did alone."""
-        if self.mixed.trouble:
+    def lost(self) -> str:
+        """What is wrong with its end; empty if it ended once, or was left before."""
+        if self.mixed.trouble or self.ask.leaves_after is None:
             return self.mixed.trouble
+        return "" if self.mixed.left else "it was over before its client left"
+
+    @property
+    def changed(self) -> str:
+        """How the answer is another than alone; empty if it is the same."""
         if self.ask.leaves_after is not None:
-            return "" if self.mixed.left else "it was over before its client left"
+            return ""
         same = (self.mixed.choices, self.mixed.tokens) == (self.alone.choices, self.alone.tokens)
         return "" if same else f"alone {self.alone.choices}, mixed {self.mixed.choices}"
 
@@ -45,10 +50,15 @@ class Report:
     """The mix, from the first request to the last end."""
     rest: Rest
 
-    @property
-    def troubles(self) -> list[str]:
-        """Everything that should not be; empty if nothing was lost."""
-        found = [f"{one.ask.kind}: {one.trouble}" for one in self.outcomes if one.trouble]
+    def troubles(self, *, any_answer: bool = False) -> list[str]:
+        """Everything that should not be; empty if nothing was lost.
+
+        ``any_answer``: an answer may be another than alone.
+        """
+        wrong = (
+            (one.ask, one.lost or ("" if any_answer else one.changed)) for one in self.outcomes
+        )
+        found = [f"{ask.kind}: {trouble}" for ask, trouble in wrong if trouble]
         if not self.rest.idle or self.rest.failed or self.rest.restarts:
             found.append(f"afterwards: {self.rest}")
         return found

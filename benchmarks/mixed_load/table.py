@@ -22,10 +22,10 @@ def table(report: Report) -> Table:
 
 def _row(outcomes: list[Outcome]) -> Iterator[str]:
     stayed = [one for one in outcomes if one.ask.leaves_after is None]
-    ended = [one for one in stayed if not one.mixed.trouble]
+    ended = [one for one in stayed if not one.lost]
     yield str(len(outcomes))
     yield str(len(ended)) if stayed else "-"
-    yield str(sum(not one.trouble for one in stayed)) if stayed else "-"
+    yield str(sum(not one.lost and not one.changed for one in stayed)) if stayed else "-"
     yield str(sum(one.mixed.left for one in outcomes))
     for times in ([one.alone.seconds for one in stayed], [one.mixed.seconds for one in outcomes]):
         yield f"{sum(times) / len(times):.2f}" if times else "-"
