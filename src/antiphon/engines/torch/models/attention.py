@@ -41,18 +41,16 @@ def attend(
     ``enable_gqa`` (measured, bfloat16).
     """
     tokens, heads, head_dim = queries.shape
-    batch, new, shared = group.batch, tokens // group.batch, heads // kv_heads
+    batch, shared = group.batch, heads // kv_heads
     if group.first_slot is None:
-        both = cache.read(layer, group.pages).view(batch, -1, 2, kv_heads, head_dim)
-        both = both[:, : group.length]
+        keys, values = cache.gather(layer, group.pages, batch, group.length)
     else:
-        both = cache.span(layer, group.first_slot, group.length)
-        both = both.view(1, group.length, 2, kv_heads, head_dim)
-    keys, values = both.transpose(1, 3).unbind(2)
-    if new == 1:
+        keys, values = cache.span(layer, group.first_slot, group.length)
+    if tokens == batch:
         rows = queries.view(batch, kv_heads, shared, head_dim)
         mixed = F.scaled_dot_product_attention(rows, keys, values, attn_mask=group.mask)
         return mixed.reshape(batch, heads * head_dim)
+    new = tokens // batch
     rows = queries.view(batch, new, kv_heads, shared, head_dim).permute(0, 2, 3, 1, 4)
     mixed = F.scaled_dot_product_attention(
         rows.reshape(batch, kv_heads, shared * new, head_dim), keys, values, attn_mask=group.mask

@@ -16,7 +16,7 @@ from antiphon.engines.torch.models.config import DecoderConfig
 from antiphon.engines.torch.models.kv_cache import KVCache
 from antiphon.engines.torch.models.linear import Linear
 from antiphon.engines.torch.models.norm import MirroredNorm, mirror
-from antiphon.engines.torch.models.rope import Rotation, rope_table, rotate_
+from antiphon.engines.torch.models.rope import RopeTable, Rotation
 from antiphon.engines.torch.models.weights import DecoderWeights, Layer
 
 
@@ -45,7 +45,7 @@ class Decoder:
         self.config = config
         self.weights = weights
         embedding, eps = weights.embedding, config.norm_eps
-        self._rope = rope_table(config, context_length, embedding.dtype, embedding.device)
+        self._rope = RopeTable(config, context_length, embedding.dtype, embedding.device)
         self._mirror = mirror(embedding)
         self._norms = [
             (MirroredNorm(layer.attention_norm, eps), MirroredNorm(layer.ffn_norm, eps))
@@ -55,18 +55,19 @@ class Decoder:
     def __call__(self, batch: StepBatch, cache: KVCache) -> torch.Tensor:
         """Write the step's keys and values; the states of all rows: [N, hidden]."""
         cache.clear(batch.fresh)
-        x = F.embedding(batch.ids, self.weights.embedding)
-        # Beside its own negative, for the norms: [N, 2, hidden].
-        stream = x.unsqueeze(1) * self._mirror
+        ffn = self.config.ffn_size
+        x = F.embedding(batch.ids, self.weights.embedding).unsqueeze(1)
+        stream = x * self._mirror  # [N, 2, hidden]: beside its own negative, for the norms
+        rows = stream.view(len(stream), -1)
         turn = self._rope.at(batch.positions)
         for index, layer in enumerate(self.weights.layers):
             attention_norm, ffn_norm = self._norms[index]
-            mixed = self._attention(index, layer, attention_norm(stream), turn, batch, cache)
+            mixed = self._attention(index, layer, attention_norm(rows), turn, batch, cache)
             stream.addcmul_(mixed.unsqueeze(1), self._mirror)
-            gate, up = layer.gate_up(ffn_norm(stream)).chunk(2, dim=-1)
-            made = layer.down(F.silu(gate).mul_(up))
-            stream.addcmul_(made.unsqueeze(1), self._mirror)
-        return stream[:, 0]
+            wide = layer.gate_up(ffn_norm(rows))
+            made = F.silu(wide.narrow(1, 0, ffn)).mul_(wide.narrow(1, ffn, ffn))
+            stream.addcmul_(layer.down(made).unsqueeze(1), self._mirror)
+        return stream.select(1, 0)
 
     def logits(self, states: torch.Tensor) -> torch.Tensor:
         """What comes after each of ``states`` [rows, hidden]: float32 [rows, vocab]."""
@@ -90,24 +91,27 @@ class Decoder:
     ) -> torch.Tensor:
         config = self.config
         qkv = layer.qkv(x)
-        q = config.q_size
-        heads = qkv[:, : q + config.kv_size].view(len(x), -1, config.head_dim)
-        self._norm_heads(layer, heads)
-        rotate_(heads, turn)
-        cache.write(index, batch.slots, qkv[:, q:])
-        queries = heads[:, : config.heads]
+        if layer.q_norm is not None:
+            self._norm_heads(layer, qkv)
+        turned, q = turn.turned(qkv), config.q_size
+        cache.write(index, batch.slots, turned.narrow(1, q, 2 * config.kv_size))
+        queries = turned.narrow(1, 0, q).view(len(x), config.heads, config.head_dim)
+        groups = batch.groups
+        if len(groups) == 1:
+            return layer.output(attend(queries, cache, index, groups[0], config.kv_heads))
         mixed = [
-            attend(queries[group.rows], cache, index, group, config.kv_heads)
-            for group in batch.groups
+            attend(queries[group.rows], cache, index, group, config.kv_heads) for group in groups
         ]
-        return layer.output(mixed[0] if len(mixed) == 1 else torch.cat(mixed))
+        return layer.output(torch.cat(mixed))
 
-    def _norm_heads(self, layer: Layer, heads: torch.Tensor) -> None:
-        """[tokens, heads + kv_heads, head_dim]: queries, then keys, each normed where it is."""
+    def _norm_heads(self, layer: Layer, qkv: torch.Tensor) -> None:
+        """Queries and keys of [tokens, (heads + 2 * kv_heads) * head_dim], each where it is."""
         if layer.q_norm is None or layer.k_norm is None:
             return
         config = self.config
         shape, eps = (config.head_dim,), config.norm_eps
-        queries, keys = heads[:, : config.heads], heads[:, config.heads :]
+        heads = qkv.view(len(qkv), -1, config.head_dim)
+        queries = heads.narrow(1, 0, config.heads)
+        keys = heads.narrow(1, config.heads, config.kv_heads)
         queries.copy_(F.rms_norm(queries, shape, layer.q_norm, eps))
         keys.copy_(F.rms_norm(keys, shape, layer.k_norm, eps))

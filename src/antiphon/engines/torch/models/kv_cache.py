@@ -34,10 +34,13 @@ class KVCache:
             size = page_bytes(config, dtype) * pages
             raise EngineStartError(f"{size} bytes for the KV cache cannot be had") from failure
         self._pool = pool
-        self._width = width
-        # Views cost as much as small operators, so they are made once.
-        self._by_slot = list(pool.view(config.layers, -1, width).unbind())
-        self._by_page = list(pool.view(config.layers, pages + 1, -1).unbind())
+        # Views cost as much as small operators, so those of a layer are made once.
+        self._by_slot = pool.view(config.layers, -1, width).unbind()
+        self._by_page = pool.view(config.layers, pages + 1, -1).unbind()
+        heads = pool.view(config.layers, -1, 2, config.kv_heads, config.head_dim)
+        self._keys = heads[:, :, 0].transpose(1, 2).unsqueeze(1).unbind()
+        self._values = heads[:, :, 1].transpose(1, 2).unsqueeze(1).unbind()
+        self._shape = (2, config.kv_heads, config.head_dim)
 
     def clear(self, pages: torch.Tensor) -> None:
         """Zero ``pages`` (int64 [P]) before their first use.
@@ -52,13 +55,26 @@ class KVCache:
         """Store [tokens, 2 * kv_size] at ``slots`` (page * PAGE_SIZE + offset): int64 [tokens]."""
         self._by_slot[layer].index_copy_(0, slots, keys_values)
 
-    def read(self, layer: int, pages: torch.Tensor) -> torch.Tensor:
-        """Keys and values of ``pages`` (int64 [P]): [P * PAGE_SIZE, 2 * kv_size]."""
-        return self._by_page[layer].index_select(0, pages).view(-1, self._width)
+    def span(self, layer: int, first: int, length: int) -> tuple[torch.Tensor, torch.Tensor]:
+        """Keys and values of one sequence whose pages follow each other, where they are.
 
-    def span(self, layer: int, first: int, count: int) -> torch.Tensor:
-        """The same of ``count`` slots from ``first`` on, without a copy."""
-        return self._by_slot[layer].narrow(0, first, count)
+        ``length`` slots from ``first`` on, each [1, kv_heads, length, head_dim].
+        """
+        return (
+            self._keys[layer].narrow(2, first, length),
+            self._values[layer].narrow(2, first, length),
+        )
+
+    def gather(
+        self, layer: int, pages: torch.Tensor, batch: int, length: int
+    ) -> tuple[torch.Tensor, torch.Tensor]:
+        """Copies of the keys and values of ``pages`` (int64 [batch * P]).
+
+        The first ``length`` of each sequence, each [batch, kv_heads, length, head_dim].
+        """
+        both = self._by_page[layer].index_select(0, pages).view(batch, -1, *self._shape)
+        keys, values = both.narrow(1, 0, length).transpose(1, 3).unbind(2)
+        return keys, values
 
 
 def _zeros(shape: tuple[int, ...], dtype: torch.dtype, device: torch.device) -> torch.Tensor:

@@ -17,7 +17,7 @@ INT4_GROUP = 32
 """Weights of a row that share a scale and an offset."""
 INT4_ROWS = 12
 """Up to so many rows the four-bit product is faster than bfloat16's (AVX512, measured)."""
-INT8_ROWS = 12
+INT8_ROWS = 4
 """The same of the eight-bit product."""
 ZERO_POINT = 128
 """Of activations as unsigned bytes."""
@@ -66,13 +66,19 @@ class Int4Linear:
 
 @attrs.define(eq=False)
 class Int8Linear:
-    """Eight bits a weight, one scale a row; the activations stay as they are."""
+    """Eight bits a weight, a scale for 32 of a row: ``scale * (16 * high + low)``.
+
+    The halves of a code are two matrices of four bits with one scale. So eight bits take as long as
+    one scale a row would in torch's own product of eight bits, and lose far less.
+    """
 
     kind: ClassVar[str] = "int8"
-    codes: torch.Tensor
-    """int8 [out, in]"""
-    scales: torch.Tensor
-    """[out], in the model's type."""
+    high: torch.Tensor
+    """As ``Int4Linear.packed``: the upper halves of the codes, -8 to 7."""
+    high_scales: torch.Tensor
+    low: torch.Tensor
+    """The lower halves, 0 to 15."""
+    low_scales: torch.Tensor
     weight: torch.Tensor
     """The matrix in the model's type, for many rows."""
     bias: torch.Tensor | None = None
@@ -81,7 +87,12 @@ class Int8Linear:
         """[rows, in] -> [rows, out]."""
         if x.shape[0] > INT8_ROWS:
             return F.linear(x, self.weight, self.bias)
-        made = torch._weight_int8pack_mm(x, self.codes, self.scales)
+        row = x.bfloat16()
+        made = torch._weight_int4pack_mm_for_cpu(row, self.high, INT4_GROUP, self.high_scales)
+        made = made.add_(
+            torch._weight_int4pack_mm_for_cpu(row, self.low, INT4_GROUP, self.low_scales)
+        )
+        made = made if made.dtype is x.dtype else made.to(x.dtype)
         return made if self.bias is None else made.add_(self.bias)
 
 

@@ -12,7 +12,7 @@ import torch
 
 
 class MirroredNorm:
-    """Norms [tokens, 2, width], a row and its negative; gives [tokens, width]."""
+    """Norms [tokens, 2 * width], a row and its negative; gives [tokens, width]."""
 
     def __init__(self, weight: torch.Tensor, eps: float) -> None:
         self._weight = torch.cat((weight, weight))
@@ -21,9 +21,8 @@ class MirroredNorm:
         self._eps = eps
 
     def __call__(self, stream: torch.Tensor) -> torch.Tensor:
-        normed = torch.layer_norm(stream.view(-1, *self._shape), self._shape, self._weight, None,
-                                  self._eps)  # fmt: skip
-        return normed[:, : self._width].contiguous()
+        normed = torch.layer_norm(stream, self._shape, self._weight, None, self._eps)
+        return normed.narrow(1, 0, self._width).contiguous()
 
 
 def mirror(like: torch.Tensor) -> torch.Tensor:

@@ -43,32 +43,38 @@ def _llama3(plain: torch.Tensor, rule: Llama3Scaling) -> torch.Tensor:
 
 @attrs.define(eq=False)
 class Rotation:
-    """Factors of the angles of N positions, for both halves of a head."""
+    """What the queries, keys and values of N tokens are turned by; values are not turned."""
 
     cos: torch.Tensor
-    """[N, 1, 1, head_dim / 2]"""
+    """[N, heads, 2, head_dim / 2], the same twice: that is faster than to spread it each time."""
     sin: torch.Tensor
-    """[N, 1, 2, head_dim / 2]: minus the sine, then the sine."""
+    """[N, heads, 2, head_dim / 2]: minus the sine, then the sine."""
+
+    def turned(self, heads: torch.Tensor) -> torch.Tensor:
+        """[N, heads * head_dim] of queries, keys and values, all at their positions."""
+        halves = heads.view(self.sin.shape)
+        return torch.mul(halves, self.cos).addcmul_(halves.flip(2), self.sin).view(heads.shape)
+
+
+class RopeTable:
+    """The factors of every position below ``positions``."""
+
+    def __init__(
+        self, config: DecoderConfig, positions: int, dtype: torch.dtype, device: torch.device
+    ) -> None:
+        at = torch.arange(positions, dtype=torch.float64)
+        angles = torch.outer(at, frequencies(config))
+        self._cos, self._sin = angles.cos().to(device, dtype), angles.sin().to(device, dtype)
+        self._heads = (config.heads + config.kv_heads, config.kv_heads)
 
     def at(self, positions: torch.Tensor) -> Rotation:
         """Those of ``positions``: int64 [N]."""
-        return Rotation(self.cos.index_select(0, positions), self.sin.index_select(0, positions))
-
-
-def rope_table(
-    config: DecoderConfig, positions: int, dtype: torch.dtype, device: torch.device
-) -> Rotation:
-    """The factors of every position below ``positions``."""
-    at = torch.arange(positions, dtype=torch.float64)
-    angles = torch.outer(at, frequencies(config))[:, None, None]
-    cos, sin = angles.cos(), angles.sin()
-    sin = torch.cat((-sin, sin), dim=2)
-    return Rotation(cos.to(device, dtype), sin.to(device, dtype))
-
-
-def rotate_(heads: torch.Tensor, turn: Rotation) -> None:
-    """Turn [tokens, heads, head_dim] in place; ``turn`` is of the same tokens."""
-    tokens, count, head_dim = heads.shape
-    halves = heads.view(tokens, count, 2, head_dim // 2)
-    swapped = halves.flip(2)
-    halves.mul_(turn.cos).addcmul_(swapped, turn.sin)
+        turning, still = self._heads
+        cos = self._cos.index_select(0, positions)[:, None, None].expand(-1, -1, 2, -1)
+        sin = self._sin.index_select(0, positions)[:, None, None]
+        sin = torch.cat((-sin, sin), dim=2)
+        ones, zeros = torch.ones_like(cos), torch.zeros_like(sin)
+        return Rotation(
+            cos=torch.cat([cos] * turning + [ones] * still, dim=1),
+            sin=torch.cat([sin] * turning + [zeros] * still, dim=1),
+        )

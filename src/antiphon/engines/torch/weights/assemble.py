@@ -11,7 +11,7 @@ from antiphon.engines.port import EngineStartError
 from antiphon.engines.torch.models.linear import AnyLinear, Head, Linear
 from antiphon.engines.torch.models.weights import DecoderWeights, Layer
 from antiphon.engines.torch.weights.layout import EMBEDDING, HEAD
-from antiphon.engines.torch.weights.packing import fits_int4, pack4, pack8, pack_head, to_blocks
+from antiphon.engines.torch.weights.packing import in_groups, pack4, pack8, pack_head, to_blocks
 from antiphon.engines.torch.weights.source import Q4Blocks, WeightSource
 
 log = logging.getLogger(__name__)
@@ -113,9 +113,9 @@ class _Assembly:
             return 16
         stored = max(self.source.bits(f"{name}.weight") for name in parts)
         bits = {"auto": stored, "int8": 8, "int4": 4}[self.form]
-        if bits == 4 and not fits_int4(rows, width):
+        if bits < 16 and not in_groups(rows, width):
             log.warning(
-                "%s: a matrix of %d x %d has no groups of four bits; it is kept as it is",
+                "%s: a matrix of %d x %d is not made of groups of 32; it is kept in full",
                 ", ".join(parts), rows, width,
             )  # fmt: skip
             return 16

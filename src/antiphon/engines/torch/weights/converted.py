@@ -19,7 +19,7 @@ from antiphon.engines.torch.weights.stored import StoredTensors
 from antiphon.models.cache import cache_folder, sha256
 from antiphon.models.files import ModelFiles
 
-FORMAT = 1
+FORMAT = 2
 """Goes up whenever the same file would be converted to other tensors, or to other names."""
 SMALLEST = 16 << 20
 """Bytes of a file from which on keeping its tensors is worth the space."""

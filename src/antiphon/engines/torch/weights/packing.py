@@ -11,8 +11,8 @@ INT4_ROW_MULTIPLE = 16
 """The four-bit kernel takes rows by so many."""
 
 
-def fits_int4(rows: int, width: int) -> bool:
-    """Whether a matrix [rows, width] can be held in four bits."""
+def in_groups(rows: int, width: int) -> bool:
+    """Whether the kernel takes a matrix [rows, width]."""
     return width % INT4_GROUP == 0 and rows % INT4_ROW_MULTIPLE == 0
 
 
@@ -30,30 +30,39 @@ def to_blocks(weight: torch.Tensor) -> Q4Blocks:
 
 def pack4(blocks: Q4Blocks, weight: torch.Tensor, bias: torch.Tensor | None) -> Int4Linear:
     """The form of the four-bit kernel; ``weight`` is the same matrix in the model's type."""
-    # The kernel's formula is scale * (code - 8) + offset.
-    offset = blocks.minimum + 8 * blocks.scale
-    scales = torch.stack((blocks.scale, offset), dim=-1).transpose(0, 1).bfloat16().contiguous()
-    packed = torch._convert_weight_to_int4pack_for_cpu(blocks.codes.int(), 1)
+    packed, scales = _packed(blocks.codes, blocks.scale, blocks.minimum)
     return Int4Linear(packed, scales, weight, bias)
 
 
-def rounded8(weight: torch.Tensor) -> tuple[torch.Tensor, torch.Tensor]:
-    """int8 [out, in] and float32 [out]: [out, in] rounded to 127 steps of each row's greatest.
-
-    The error of a weight is at most half a step: 1 / 254 of its row's greatest.
-    """
-    weight = weight.float()
-    scales = weight.abs().amax(-1).div_(127)
-    codes = (weight / scales.clamp(min=1e-30)[:, None]).round_().to(torch.int8)
-    return codes, scales
-
-
 def pack8(exact: torch.Tensor, weight: torch.Tensor, bias: torch.Tensor | None) -> Int8Linear:
-    """Eight bits a weight of ``exact``; ``weight`` is the same matrix in the model's type."""
-    codes, scales = rounded8(exact)
-    return Int8Linear(codes, scales.to(weight.dtype), weight, bias)
+    """Eight bits a weight of ``exact``; ``weight`` is the same matrix in the model's type.
+
+    The error of a weight is at most half a step: 1 / 254 of its group's greatest. Of what a file
+    has in Q8_0 the codes come out as they are there, whose greatest is 127 as well.
+    """
+    groups = exact.float().reshape(len(exact), -1, INT4_GROUP)
+    scale = groups.abs().amax(-1).div_(127)
+    codes = (groups / scale.clamp(min=1e-30)[..., None]).round_().view(exact.shape).int()
+    # A shift rounds down, so the lower half is never negative.
+    high, high_scales = _packed((codes >> 4) + 8, 16 * scale, -128 * scale)
+    low, low_scales = _packed(codes & 15, scale, torch.zeros_like(scale))
+    return Int8Linear(high, high_scales, low, low_scales, weight, bias)
 
 
 def pack_head(exact: torch.Tensor) -> Int8Head:
-    """The matrix of the logits in eight bits."""
-    return Int8Head(*rounded8(exact))
+    """The matrix of the logits: int8 [out, in], and one scale for each row's greatest."""
+    exact = exact.float()
+    scales = exact.abs().amax(-1).div_(127)
+    codes = (exact / scales.clamp(min=1e-30)[:, None]).round_().to(torch.int8)
+    return Int8Head(codes, scales)
+
+
+def _packed(
+    codes: torch.Tensor, scale: torch.Tensor, minimum: torch.Tensor
+) -> tuple[torch.Tensor, torch.Tensor]:
+    """Codes in the kernel's order; scale and offset of ``scale * (code - 8) + offset``."""
+    scales = torch.stack((scale, minimum + 8 * scale), dim=-1).transpose(0, 1)
+    return (
+        torch._convert_weight_to_int4pack_for_cpu(codes.int(), 1),
+        scales.bfloat16().contiguous(),
+    )
