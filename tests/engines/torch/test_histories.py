@@ -26,6 +26,10 @@ from engines.torch.fake_model import (
     read_on,
 )
 
+TEXTS = [[2 + at % 5 for at in range(CONTEXT)]]
+TEXTS += [[*TEXTS[0][:keep], *[9] * (CONTEXT - keep)] for keep in (0, 50, 90)]
+"""Prompts are beginnings of these. They share some of theirs."""
+
 
 class Histories(RuleBasedStateMachine):
     """Submits, aborts and steps in any order; the model is a list of what must be true."""
@@ -55,13 +59,22 @@ class Histories(RuleBasedStateMachine):
 
     @rule(
         prompt=PROMPTS,
+        text=st.integers(0, 3),
+        salt=st.sampled_from([b"", b"", b"x"]),
         max_tokens=st.integers(0, 2 * CONTEXT),
         siblings=st.integers(1, 5),
         priority=st.sampled_from([0, 0, 0, -7, -(2**31), 3, 2**31 - 1]),
         scored=st.booleans(),
     )
     def submit(
-        self, prompt: int, max_tokens: int, siblings: int, priority: int, scored: bool
+        self,
+        prompt: int,
+        text: int,
+        salt: bytes,
+        max_tokens: int,
+        siblings: int,
+        priority: int,
+        scored: bool,
     ) -> None:
         queue = {one.request.group for one in self.scheduler.waiting}
         idle, group = not self.open, self.next_key
@@ -69,7 +82,13 @@ class Histories(RuleBasedStateMachine):
         for _ in range(siblings):
             key, self.next_key = self.next_key, self.next_key + 1
             sequence = a_sequence(
-                key, prompt, max_tokens, group, priority, prompt_logprobs=0 if scored else None
+                key,
+                TEXTS[text][:prompt],
+                max_tokens,
+                group,
+                priority,
+                prompt_logprobs=0 if scored else None,
+                salt=salt,
             )
             taken.append(self.scheduler.add(sequence))
             if taken[-1]:
@@ -179,6 +198,8 @@ class Histories(RuleBasedStateMachine):
         tables = [*(one.table for one in running), *parting]
         holders = Counter(page for table in tables for page in table.pages)
         assert [holders[page] for page in range(PAGES)] == pool._holders
+        salts = [{(page, one.request.cache_salt) for page in one.table.pages} for one in running]
+        assert len(set().union(*salts)) == len({page for page, _ in set().union(*salts)})
         free = [page for page in range(PAGES) if not holders[page]]
         assert sorted([*pool._blank, *pool._kept]) == free
         assert {pool._found[name]: name for name in pool._found} == pool._names
