@@ -30,7 +30,9 @@ class GrammarVocabulary:
         ``eos_ids``, of which there is at least one, are what may be drawn where a text may end. The
         bytes are those that the server makes its text of, so the two cannot disagree.
         """
-        tokens = list(table.tokens[:vocab_size])
+        # The logits may be wider than the vocabulary, and llguidance counts the tokens themselves.
+        unused = [b""] * max(vocab_size - len(table.tokens), 0)
+        tokens = [*table.tokens[:vocab_size], *unused]
         wrapped = TokenizerWrapper(_Cutter(table, tokens, min(eos_ids)))
         return cls(
             guide=LLTokenizer(wrapped, n_vocab=vocab_size, eos_token=sorted(eos_ids)),
