@@ -171,6 +171,8 @@ def in_one_line(message: str) -> str:
     """The compiler's words without the pictures it draws."""
     if "NoExtension" in message:
         return "no text holds to it"
+    if "lexer" in message:  # one of several bounds, in words for whoever sets them
+        return "it is too large"
     _, pictured, reason = message.partition("\nerror: ")
     if pictured:  # of a regular expression: how it was read, and behind that what is wrong
         place, found, _ = message.partition(": regex parse error")
