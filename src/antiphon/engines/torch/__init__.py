@@ -5,8 +5,9 @@ torch itself is imported when an engine starts, so importing this package is che
     engine.py     the port: what the event loop's thread sees
     start.py      files and settings to a loop; child.py: the same in a process of its own
     loop.py       one turn: drain the inbox, schedule, run, book, frame
-    admission.py  what is refused before it is queued
-    scheduler.py  who runs in a step; pages.py, sequence.py: what a running request holds
+    intake.py     what is taken, refused (admission.py) or held;  rows.py  from a step to its frame
+    scheduler.py  who runs in a step (step.py); sequence.py, pages.py, holdings.py: what it holds
+    prefix_cache.py  pages that are read once and found again
     runner.py     one step on the device; batch.py: its tensors
     models/       the decoder;  weights/  files to tensors
     sampling/     from logits to a token, and to the logprobs of a prompt (prompt_scores.py)

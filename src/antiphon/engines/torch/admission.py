@@ -1,8 +1,4 @@
-"""What the engine refuses before it queues a request (pure).
-
-A ``cache_salt`` is taken and needs no work: no page is ever shared between two requests, so none
-can tell from its own speed what another's prompt was, whatever their salts.
-"""
+"""What the engine refuses before it queues a request (pure)."""
 
 from __future__ import annotations
 
