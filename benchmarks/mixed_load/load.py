@@ -56,9 +56,9 @@ class Report:
         ``any_answer``: an answer may be another than alone.
         """
         wrong = (
-            (one.ask, one.lost or ("" if any_answer else one.changed)) for one in self.outcomes
+            (one.ask.kind, one.lost or ("" if any_answer else one.changed)) for one in self.outcomes
         )
-        found = [f"{ask.kind}: {trouble}" for ask, trouble in wrong if trouble]
+        found = [f"{kind}: {trouble}" for kind, trouble in wrong if trouble]
         if not self.rest.idle or self.rest.failed or self.rest.restarts:
             found.append(f"afterwards: {self.rest}")
         return found

@@ -119,12 +119,56 @@ async def test_one_at_a_time(
     await all_at_once(prompts, expected, dtype=dtype, max_running=1)
 
 
+@pytest.mark.parametrize("prefix_cache", [True, False])
 @pytest.mark.parametrize("dtype", TYPES)
 async def test_all_at_once(
-    prompts: Mapping[str, array[int]], expected: Mapping[str, list[int]], dtype: str
+    prompts: Mapping[str, array[int]],
+    expected: Mapping[str, list[int]],
+    dtype: str,
+    prefix_cache: bool,
 ) -> None:
-    watch = await all_at_once(prompts, expected, dtype=dtype, max_running=32, step_tokens=256)
+    watch = await all_at_once(
+        prompts,
+        expected,
+        dtype=dtype,
+        max_running=32,
+        step_tokens=256,
+        prefix_cache=prefix_cache,
+    )
     assert max(frame.gauges.running for frame in watch.log) == 32
+
+
+@pytest.mark.parametrize("prefix_cache", [True, False])
+async def test_asked_again(
+    prompts: Mapping[str, array[int]], expected: Mapping[str, list[int]], prefix_cache: bool
+) -> None:
+    """The whole pages of a prompt are found the second time, but never its last token; and what is
+    found is worth as much as what is read."""
+    names = list(prompts)
+    settings = {"max_running": 8, "max_waiting": len(names), "prefix_cache": prefix_cache}
+    async with running(FILES, weights="float", **settings) as (engine, watch):
+        for first_key in (0, len(names)):
+            for key, name in enumerate(names, first_key):
+                engine.submit(submitted(key, prompts[name]))
+            await watch.finished(*range(first_key, first_key + len(names)))
+            assert wrong(watch, names, expected, first_key) == []
+    again = [watch[key].cached for key in range(len(names), 2 * len(names))]
+    whole = [(len(prompts[name]) - 1) // 16 * 16 for name in names]
+    assert again == (whole if prefix_cache else [0] * len(names))
+
+
+@pytest.mark.parametrize("weights", ["int8", "int4"])
+async def test_rounded_weights_know_them_as_well(
+    prompts: Mapping[str, array[int]], expected: Mapping[str, list[int]], weights: str
+) -> None:
+    """The margins are wide enough for 8 bits a weight, and for 4."""
+    names = list(prompts)
+    settings = {"max_running": 8, "max_waiting": len(names), "weights": weights}
+    async with running(FILES, **settings) as (engine, watch):
+        for key, name in enumerate(names):
+            engine.submit(submitted(key, prompts[name]))
+        await watch.finished(*range(len(names)))
+    assert wrong(watch, names, expected) == []
 
 
 async def test_prompts_in_pieces_beside_those_that_speak(
