@@ -91,6 +91,7 @@ def test_a_width_that_heads_do_not_divide(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("fields", "named"),
     [
+        ({"split.count": 3}, ["split.count", "3"]),
         ({"llama.attention.sliding_window_pattern": 4}, ["sliding_window_pattern", "4"]),
         ({"llama.rope.scaling.type": "linear"}, ["llama.rope.scaling.factor", "missing"]),
         ({"llama.attention.sliding_window": 0.5}, ["llama.attention.sliding_window", "0.5"]),

@@ -39,12 +39,14 @@ LLAMA3 = {
     "high_freq_factor": 4.0,
     "original_max_position_embeddings": 64,
 }
+LINEAR = {"rope_type": "linear", "rope_theta": 500.0, "factor": 4.0}
 WINDOW = 9
 CONFIGS: dict[str, Any] = {
     "llama": lambda: LlamaConfig(**SIZES, tie_word_embeddings=True),
     "llama, biases, llama3 rope": lambda: LlamaConfig(
         **SIZES, attention_bias=True, mlp_bias=True, head_dim=32, rope_parameters=LLAMA3
     ),
+    "llama, linear rope": lambda: LlamaConfig(**SIZES, rope_parameters=LINEAR),
     "mistral": lambda: MistralConfig(**SIZES, sliding_window=None),
     "mistral, wide heads, window": lambda: MistralConfig(
         **SIZES, head_dim=32, sliding_window=WINDOW

@@ -36,6 +36,7 @@ def read_config(fields: Fields, tensors: GgufTensors) -> DecoderConfig:
     Raises ``EngineStartError`` naming key and value for what is missing or not supported.
     """
     name = architecture(fields)
+    fields.only("split.count", 0, 1)  # a part of several files
     for key in ("expert_count", "attention.sliding_window_pattern"):
         fields.only(f"{name}.{key}", 0)
     hidden = fields.count(f"{name}.embedding_length")
