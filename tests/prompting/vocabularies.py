@@ -66,6 +66,24 @@ def train_byte_level(
     return tokenizer
 
 
+def _alphabet() -> dict[int, str]:
+    """GPT-2's alphabet of bytes, as that model's own code makes it."""
+    kept = [*range(ord("!"), ord("~") + 1), *range(ord("¡"), ord("¬") + 1)]
+    kept += range(ord("®"), ord("ÿ") + 1)
+    moved = [byte for byte in range(256) if byte not in kept]
+    alphabet = {byte: chr(byte) for byte in kept}
+    alphabet |= {byte: chr(256 + place) for place, byte in enumerate(moved)}
+    return alphabet
+
+
+_ALPHABET = _alphabet()
+
+
+def spell(data: bytes) -> str:
+    """Bytes in GPT-2's alphabet."""
+    return "".join(map(_ALPHABET.__getitem__, data))
+
+
 def smollm_split() -> pre_tokenizers.PreTokenizer:
     return pre_tokenizers.Sequence(
         [
