@@ -25,9 +25,13 @@ def a_chunk(key: int, start: int, count: int, behind: int = 0) -> Chunk:
     return Chunk(sequence, start, count)
 
 
-def a_batch(groups: list[list[Chunk]]) -> StepBatch:
+def a_batch(
+    groups: list[list[Chunk]], drawing: list[Chunk] | None = None, window: int | None = None
+) -> StepBatch:
     return build_batch(
         groups,
+        drawing=drawing,
+        window=window,
         heads_per_key=2,
         padding_page=PADDING,
         dtype=torch.float32,
@@ -66,3 +70,29 @@ def test_a_batch_of_two_decodes_and_a_chunk() -> None:
 def test_decodes_of_one_length_need_no_mask() -> None:
     batch = a_batch([[a_chunk(1, 20, 1), a_chunk(2, 20, 1)]])
     assert batch.groups[0].mask is None
+
+
+def test_draws_are_in_the_order_of_the_step() -> None:
+    long, short, reading = a_chunk(1, 90, 1), a_chunk(2, 5, 1), a_chunk(3, 0, 20)
+    waiting = a_chunk(4, 0, 7, behind=1)
+    step = [reading, long, waiting, short]
+    batch = a_batch(attention_groups(step), drawing=step)
+    rows = batch.positions[batch.drawing].tolist()
+    assert rows == [19, 90, 5], "the last rows of those that draw, one after the other"
+
+
+def test_pages_that_follow_each_other_are_read_where_they_are() -> None:
+    alone, other = a_chunk(1, 40, 1), a_chunk(2, 40, 1)
+    assert a_batch([[alone]]).groups[0].first_slot == 100 * 16
+    assert a_batch([[alone, other]]).groups[0].first_slot is None, "two are gathered"
+    alone.table.pages[:] = [100, 102, 101]
+    assert a_batch([[alone]]).groups[0].first_slot is None
+
+
+def test_a_window_hides_what_is_too_far_back() -> None:
+    (decode,) = a_batch([[a_chunk(1, 40, 1)]], window=16).groups
+    assert decode.mask is not None
+    assert (decode.mask[0, 0, 0] == 0).nonzero().flatten().tolist() == list(range(25, 41))
+    (chunk,) = a_batch([[a_chunk(1, 14, 4)]], window=16).groups
+    assert chunk.mask is not None
+    assert (chunk.mask[0, 0] == 0).sum(-1).tolist() == [15, 16, 16, 16] * 2

@@ -5,10 +5,11 @@ from __future__ import annotations
 from array import array
 
 import pytest
+import torch
 
 from antiphon.engines.port import Finish
 from antiphon.models.files import ModelFiles
-from engines.torch.harness import running
+from engines.torch.harness import engine_logits, loaded, running
 from engines.torch.requests import a_request
 
 # "<|im_start|>system\nYou are a helpful AI assistant named SmolLM, trained by Hugging Face
@@ -85,3 +86,17 @@ async def test_bfloat16_finds_the_answer_as_likely_as_float32(default_model: Mod
     answer = slice(len(FRANCE) - 1, None)
     assert list(exact.top_id[answer.start * 5 :: 5]) == [*PARIS, EOS]
     assert list(rounded.logprob[answer]) == pytest.approx(list(exact.logprob[answer]), abs=0.3)
+
+
+def test_four_bits_a_weight_are_as_good_as_bfloat16(default_model: ModelFiles) -> None:
+    """As a decode reads them, one by one. The file has four bits, so none are lost: what is left is
+    the rounding of scales and of the head, a quarter more than bfloat16's own error (measured)."""
+    text = [*FRANCE, *PARIS]
+    exact = torch.from_numpy(engine_logits(loaded(default_model), text, [len(text)]))
+    error = {}
+    for weights in ("float", "auto"):
+        engine = loaded(default_model, dtype="bfloat16", weights=weights)
+        one_by_one = torch.from_numpy(engine_logits(engine, text, [1] * len(text)))
+        error[weights] = (one_by_one - exact).pow(2).mean().sqrt()
+        assert (one_by_one.argmax(-1) == exact.argmax(-1)).double().mean() > 0.9
+    assert error["auto"] < 2 * error["float"]

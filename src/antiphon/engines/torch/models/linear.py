@@ -59,8 +59,9 @@ class Int4Linear:
         if x.shape[0] > INT4_ROWS:
             return F.linear(x, self.weight, self.bias)
         # The kernel is fast in bfloat16 only: in float32 torch has a slow one.
-        made = torch._weight_int4pack_mm_for_cpu(x.bfloat16(), self.packed, INT4_GROUP, self.scales)
-        made = made if made.dtype is x.dtype else made.to(x.dtype)
+        given = x if x.dtype is torch.bfloat16 else x.bfloat16()
+        made = torch._weight_int4pack_mm_for_cpu(given, self.packed, INT4_GROUP, self.scales)
+        made = made if given is x else made.to(x.dtype)
         return made if self.bias is None else made.add_(self.bias)
 
 
