@@ -3,27 +3,40 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
+from typing import Protocol
 
 from prometheus_client.core import CounterMetricFamily, GaugeMetricFamily, Metric
 from prometheus_client.registry import Collector
 
-from antiphon.engines.port import Gauges
 
-SILENT = Gauges()
-"""Of an engine that has not made a step yet: all its pages are free."""
+class Told(Protocol):
+    """What is read of an engine's gauges."""
+
+    @property
+    def running(self) -> int: ...
+    @property
+    def waiting(self) -> int: ...
+    @property
+    def pages_free(self) -> int: ...
+    @property
+    def pages_cached(self) -> int: ...
+    @property
+    def preemptions(self) -> int: ...
 
 
 class EngineLoad(Collector):
     """The latest gauges of an engine of ``pages`` pages, read when they are asked for."""
 
-    def __init__(self, gauges: Callable[[], Gauges], pages: int) -> None:
+    def __init__(self, gauges: Callable[[], Told], pages: int) -> None:
         self._gauges = gauges
         self._pages = pages
 
     def collect(self) -> Iterator[Metric]:
         """Pages by state, which add up to all there are, and the preemptions."""
         told = self._gauges()
-        free = self._pages if told == SILENT else told.pages_free
+        # An engine that has made no step has said nothing of its pages; nobody holds one then.
+        idle = not (told.running or told.waiting or told.pages_free)
+        free = self._pages if idle else told.pages_free
         states = {
             "held": self._pages - free,
             "cached": told.pages_cached,
