@@ -95,7 +95,7 @@ def test_whatever_decides_the_tensors_has_its_own(
     assert start() == 4, "another byte"
     monkeypatch.setattr(converted, "packing", lambda: "another machine")
     assert start() == 5
-    monkeypatch.setattr(converted, "FORMAT", converted.FORMAT + 1)
+    monkeypatch.setattr(converted, "code_digest", lambda: "newer code")
     assert start() == 6
     assert len(list(cache.iterdir())) == 6
 

@@ -11,6 +11,7 @@ from pathlib import Path
 
 import torch
 
+from antiphon.engines.torch.models import linear, weights
 from antiphon.engines.torch.models.linear import packing
 from antiphon.engines.torch.models.weights import DecoderWeights, flatten, rebuild
 from antiphon.engines.torch.weights.assemble import Form, assemble, resolve_form
@@ -19,8 +20,6 @@ from antiphon.engines.torch.weights.stored import StoredTensors
 from antiphon.models.cache import cache_folder, sha256
 from antiphon.models.files import ModelFiles
 
-FORMAT = 2
-"""Goes up whenever the same file would be converted to other tensors, or to other names."""
 SMALLEST = 16 << 20
 """Bytes of a file from which on keeping its tensors is worth the space."""
 FOLDER = "converted"
@@ -46,13 +45,22 @@ def load_weights(
     name = conversion_name(files.path, dtype, device, form)
     if (kept := stored.read(name)) is not None:
         return rebuild({key: tensor.to(device) for key, tensor in kept.items()})
-    weights = assemble(source, dtype, device, form)
-    stored.write(name, {key: tensor.cpu() for key, tensor in flatten(weights).items()})
-    return weights
+    made = assemble(source, dtype, device, form)
+    stored.write(name, {key: tensor.cpu() for key, tensor in flatten(made).items()})
+    return made
 
 
 def conversion_name(path: Path, dtype: torch.dtype, device: torch.device, form: Form) -> str:
-    """Names all that decides the tensors: the file's bytes, the settings, torch and the machine."""
-    decisive = (sha256(path), str(dtype), device.type, form, packing(), FORMAT)
+    """Names all that decides the tensors: file, settings, torch, the machine, and our own code."""
+    decisive = (sha256(path), str(dtype), device.type, form, packing(), code_digest())
     digest = hashlib.sha256(repr(decisive).encode()).hexdigest()
     return f"{path.stem[:60]}-{digest[:24]}"
+
+
+def code_digest() -> str:
+    """Of the modules that read, pack and name tensors: what older code made is not taken."""
+    modules = [*Path(__file__).parent.glob("*.py"), Path(linear.__file__), Path(weights.__file__)]
+    digest = hashlib.sha256()
+    for path in sorted(modules):
+        digest.update(path.read_bytes())
+    return digest.hexdigest()
