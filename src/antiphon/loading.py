@@ -23,7 +23,7 @@ from antiphon.engines.supervisor import Supervisor
 from antiphon.errors import StartupError
 from antiphon.models.files import ModelFiles, resolve
 from antiphon.prompting.prompter import TextPrompter
-from antiphon.prompting.reasoning_marks import reasoning_marks
+from antiphon.prompting.reasoning_marks import reasoning_family
 from antiphon.prompting.replay_prompter import ReplayPrompter
 from antiphon.runs.catalogue import ServedModel
 from responsory.segments import Spec, family
@@ -53,7 +53,7 @@ async def load_torch(config: Config, restarted: Callable[[], None]) -> Loaded:
     prompter = await _in_thread(TextPrompter.load, files)
     vocabulary = await _in_thread(prompter.table.to_text)
     engine = torch_engine(config, files, restarted, vocabulary)
-    marks = await _in_thread(reasoning_marks, prompter)
+    marks = family(await _in_thread(reasoning_family, prompter))
     info = await engine.start()
     if prompter.vocab_size > info.vocab_size:
         await engine.stop(0)

@@ -5,12 +5,12 @@ from __future__ import annotations
 import pytest
 
 from antiphon.prompting.prompter import TextPrompter
-from antiphon.prompting.reasoning_marks import reasoning_marks
+from antiphon.prompting.reasoning_marks import reasoning_family
 from antiphon.prompting.template import ChatTemplate
 from antiphon.prompting.tokenizer import load_tokenizer
 from known_replies import FILES
 from prompting.vocabularies import CHATML
-from responsory.segments import PLAIN, Spec, family
+from responsory.segments.formats import REASONING
 
 TURN = "{% for m in messages %}{{ m.role }}: "
 THOUGHT = "{% if m.reasoning_content %}%s{{ m.reasoning_content }}%s{% endif %}"
@@ -25,25 +25,26 @@ def template(opener: str, closer: str, after: str = "") -> str:
 @pytest.mark.parametrize(
     ("source", "expected"),
     [
-        (template("<think>\n", "\n</think>\n"), family("think")),
-        (template("<think>", "</think>"), family("think")),
-        (template("[THINK]", "[/THINK]"), family("mistral_think")),
-        (template("", "", "<think>\n"), family("think_prefilled")),
-        (template("<think>", "</think>", "<think>\n\n</think>\n\n"), family("think")),
-        (template("<thought>", "</thought>"), PLAIN),
-        (template("<think>", ""), PLAIN),
-        (CHATML, PLAIN),
-        ("{{ raise_exception('no chats') }}", PLAIN),
+        (template("<think>\n", "\n</think>\n"), "think"),
+        (template("<think>", "</think>"), "think"),
+        (template("[THINK]", "[/THINK]"), "mistral_think"),
+        (template("", "", "<think>\n"), "think_prefilled"),
+        (template("<think>", "</think>", "<think>\n\n</think>\n\n"), "think"),
+        (template("<thought>", "</thought>"), "plain"),
+        (template("<think>", ""), "plain"),
+        (CHATML, "plain"),
+        ("{{ raise_exception('no chats') }}", "plain"),
     ],
 )
-def test_the_template_tells(source: str, expected: Spec) -> None:
+def test_the_template_tells(source: str, expected: str) -> None:
+    assert expected in REASONING
     tokenizer = load_tokenizer(FILES)
-    assert reasoning_marks(TextPrompter(tokenizer, ChatTemplate(source))) == expected
+    assert reasoning_family(TextPrompter(tokenizer, ChatTemplate(source))) == expected
 
 
 def test_without_a_template_text_is_text() -> None:
-    assert reasoning_marks(TextPrompter(load_tokenizer(FILES), None)) == PLAIN
+    assert reasoning_family(TextPrompter(load_tokenizer(FILES), None)) == "plain"
 
 
 def test_the_fixture_model_thinks() -> None:
-    assert reasoning_marks(TextPrompter.load(FILES)) == family("think")
+    assert reasoning_family(TextPrompter.load(FILES)) == "think"

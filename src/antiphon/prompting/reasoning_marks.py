@@ -8,7 +8,6 @@ from __future__ import annotations
 
 from antiphon.errors import InvalidRequest
 from antiphon.prompting.prompter import TextPrompter
-from responsory.segments import PLAIN, Spec, family
 
 _QUESTION = {"role": "user", "content": "probe of a question"}
 _THOUGHT = "probe of a thought"
@@ -20,19 +19,19 @@ _REPLY = {
 _MARKS = (("<think>", "</think>", "think"), ("[THINK]", "[/THINK]", "mistral_think"))
 
 
-def reasoning_marks(prompter: TextPrompter) -> Spec:
-    """The format of the model's raw text; ``PLAIN`` if its template tells of no thought."""
+def reasoning_family(prompter: TextPrompter) -> str:
+    """The name of the family that marks thought so; ``plain`` if the template tells of none."""
     if not prompter.takes_chats:
-        return PLAIN
+        return "plain"
     try:
         asked = prompter.decode(prompter.chat([_QUESTION])).rstrip()
         if asked.endswith("<think>"):
-            return family("think_prefilled")
+            return "think_prefilled"
         whole = prompter.decode(prompter.chat([_QUESTION, _REPLY], add_generation_prompt=False))
     except InvalidRequest:  # a template that wants more than a question and an answer
-        return PLAIN
+        return "plain"
     before, _, after = whole.partition(_THOUGHT)
     for opener, closer, name in _MARKS:
         if before.rstrip().endswith(opener) and after.lstrip().startswith(closer):
-            return family(name)
-    return PLAIN
+            return name
+    return "plain"
