@@ -127,6 +127,15 @@ def test_frequency_factors_of_another_width(tmp_path: Path) -> None:
     refused(written(tmp_path, extra=factors), "rope_freqs.weight", "[16]", "[8]")
 
 
+@pytest.mark.parametrize("factor", [0.0, -1.0, np.nan, np.inf])
+def test_frequency_factors_that_turn_nothing(tmp_path: Path, factor: float) -> None:
+    factors = np.ones(SHAPE.head_dim // 2, np.float32)
+    factors[3] = factor
+    refused(
+        written(tmp_path, extra={"rope_freqs.weight": factors}), "rope_freqs.weight", "positive"
+    )
+
+
 def test_a_window_counts_if_the_context_is_longer(tmp_path: Path) -> None:
     key = "llama.attention.sliding_window"
     for window, read in ((0, None), (100, 100), (SHAPE.context, None)):

@@ -119,6 +119,19 @@ def test_windows(tmp_path: Path, parts: list[dict[str, Any]], window: int | None
         ([LLAMA, {"rope_parameters": {"full_attention": {"rope_theta": 1.0}}}], ["one object"]),
         ([LLAMA, {"rope_parameters": [1]}], ["rope_parameters", "[1]"]),
         ([LLAMA, {"rope_scaling": {"rope_type": ["llama3"]}}], ["rope_type"]),
+        (
+            [
+                LLAMA,
+                {
+                    "rope_scaling": {
+                        "rope_type": "llama3",
+                        "low_freq_factor": 4.0,
+                        "high_freq_factor": 4,
+                    }
+                },
+            ],
+            ["high_freq_factor", "4"],
+        ),
         ([LLAMA, {"architectures": [["LlamaForCausalLM"]]}], ["architectures"]),
         ([LLAMA, {"architectures": "LlamaForCausalLM"}], ["architectures"]),
     ],

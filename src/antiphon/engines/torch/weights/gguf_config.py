@@ -5,6 +5,8 @@ Source: the GGUF specification's keys of language models. Mistral models go by `
 
 from __future__ import annotations
 
+import math
+
 from antiphon.engines.port import EngineStartError
 from antiphon.engines.torch.models.config import (
     DecoderConfig,
@@ -97,7 +99,12 @@ def _rope_scaling(
             raise EngineStartError(
                 f"tensor {FREQUENCY_FACTORS} has shape {list(shape)}, not {[head_dim // 2]}"
             )
-        return FrequencyFactors(tuple(tensors.floats(FREQUENCY_FACTORS).tolist()))
+        factors = tuple(tensors.floats(FREQUENCY_FACTORS).tolist())
+        if not all(0 < factor < math.inf for factor in factors):
+            raise EngineStartError(
+                f"tensor {FREQUENCY_FACTORS} holds numbers that are not positive"
+            )
+        return FrequencyFactors(factors)
     kind = fields.values.get(key) or "none"
     if kind == "none":
         return None

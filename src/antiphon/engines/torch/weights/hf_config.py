@@ -176,10 +176,13 @@ def _scaling(rule: Fields, name: str, kind: Any) -> RopeScaling | None:
         case "linear":
             return LinearScaling(rule.number("factor"))
         case "llama3":
+            low, high = rule.number("low_freq_factor"), rule.number("high_freq_factor")
+            if high <= low:
+                raise rule.refuse("high_freq_factor", f"a number above low_freq_factor {low}")
             return Llama3Scaling(
                 factor=rule.number("factor"),
-                low_freq_factor=rule.number("low_freq_factor"),
-                high_freq_factor=rule.number("high_freq_factor"),
+                low_freq_factor=low,
+                high_freq_factor=high,
                 original_context_length=rule.count("original_max_position_embeddings"),
             )
     raise rule.refuse(name, "'default', 'linear' or 'llama3'")
