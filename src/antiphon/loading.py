@@ -23,7 +23,7 @@ from antiphon.engines.supervisor import Supervisor
 from antiphon.errors import StartupError
 from antiphon.models.files import ModelFiles, resolve
 from antiphon.prompting.prompter import TextPrompter
-from antiphon.prompting.reasoning_marks import reasoning_family
+from antiphon.prompting.reasoning_marks import reasoning_family, thinks_unasked
 from antiphon.prompting.replay_prompter import ReplayPrompter
 from antiphon.runs.catalogue import ServedModel
 from responsory.segments import Spec, family
@@ -54,6 +54,7 @@ async def load_torch(config: Config, restarted: Callable[[], None]) -> Loaded:
     vocabulary = await _in_thread(prompter.table.to_text)
     engine = torch_engine(config, files, restarted, vocabulary)
     marks = family(await _in_thread(reasoning_family, prompter))
+    unasked = await _in_thread(thinks_unasked, prompter)
     info = await engine.start()
     if prompter.vocab_size > info.vocab_size:
         await engine.stop(0)
@@ -63,7 +64,14 @@ async def load_torch(config: Config, restarted: Callable[[], None]) -> Loaded:
         )
     created = int(time.time())
     models = [
-        ServedModel(id=name, created=created, prompter=prompter, info=info, format=marks)
+        ServedModel(
+            id=name,
+            created=created,
+            prompter=prompter,
+            info=info,
+            format=marks,
+            thinks_unasked=unasked,
+        )
         for name in config.served_model_name or (files.name,)
     ]
     return engine, models, models[0]

@@ -35,3 +35,14 @@ def reasoning_family(prompter: TextPrompter) -> str:
         if before.rstrip().endswith(opener) and after.lstrip().startswith(closer):
             return name
     return "plain"
+
+
+def thinks_unasked(prompter: TextPrompter) -> bool:
+    """Whether a model that can think does, where a request says nothing of it: whether its prompt
+    is then that of a request which asks for thought."""
+    try:
+        return prompter.chat([_QUESTION]) == prompter.chat(
+            [_QUESTION], extra=dict.fromkeys(("enable_thinking", "thinking"), True)
+        )
+    except InvalidRequest:
+        return True

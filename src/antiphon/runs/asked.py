@@ -9,6 +9,7 @@ from typing import NotRequired, TypedDict
 from antiphon.requests.chat import ChatRequest
 from antiphon.requests.generation import ChunkedRequest, GenerationRequest
 from antiphon.requests.responses import ResponseRequest
+from antiphon.requests.template_names import template_variables
 from antiphon.requests.tools import ChatTool, FunctionTool
 from antiphon.runs.catalogue import ServedModel
 from responsory.projections.padding import Draw
@@ -46,8 +47,17 @@ def reading(request: GenerationRequest, model: ServedModel | None) -> Reading:
         # What is to be left out is told from the text in any case.
         apart = request.separate_reasoning or not request.include_reasoning
         fields["format"] = model.format if apart else model.format_of_calls
-        fields["thinks"] = model.format
+        if _thinks(request, model):
+            fields["thinks"] = model.format
     return fields
+
+
+def _thinks(request: GenerationRequest, model: ServedModel) -> bool:
+    """Whether reasoning is to be expected: as the request says, else as the model does unasked."""
+    if not isinstance(request, ChatRequest | ResponseRequest):
+        return model.thinks_unasked
+    told = {**template_variables(request.effort, None), **request.chat_template_kwargs}
+    return bool(told.get("enable_thinking", told.get("thinking", model.thinks_unasked)))
 
 
 def forced_calls(request: GenerationRequest) -> str | None:

@@ -27,6 +27,8 @@ class ServedModel:
     info: EngineInfo
     format: Spec = PLAIN
     """How the model marks its reasoning and its calls in the raw text."""
+    thinks_unasked: bool = True
+    """Whether a model that marks reasoning does reason where a request says nothing of it."""
     format_of_calls: Spec = PLAIN
     """How it marks its calls, for answers that leave the reasoning in the text."""
 

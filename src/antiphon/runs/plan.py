@@ -142,7 +142,8 @@ class RunPlan:
     format: Spec = PLAIN
     """How the raw text is read: as the model marks it, or as it stands."""
     thinks: Spec = PLAIN
-    """How the model marks its reasoning, which is held to no form, be it told apart or not."""
+    """How the model marks its reasoning, which is held to no form, be it told apart or not; as
+    plain text if none is to be expected."""
     include_reasoning: bool = True
     calls: bool = False
     """Whether calls are looked for in the raw text; else their markers are text like any other."""

@@ -11,9 +11,9 @@ from engines.torch.grammar.writing import EOS, a_grammar, allowed, vocabulary
 EVERY = {token for token in range(768) if token != EOS}
 
 
-def held(opener: str = "") -> Grammar:
-    """Two letters, behind a thought."""
-    return a_grammar("regex", "[ab]{2}", opener=opener, closer="</think>")
+def held(opener: str = "", closer: str = "</think>") -> Grammar:
+    """Two letters, behind a thought. No token is ``<muse>``, and one is ``<think>``."""
+    return a_grammar("regex", "[ab]{2}", opener=opener, closer=closer)
 
 
 def spell(text: str) -> list[int]:
@@ -30,15 +30,15 @@ def in_bytes(text: str, grammar: Grammar) -> bool:
 
 
 @pytest.mark.parametrize(
-    "text", ["<think>anything: cc</think>ab", "<think></think>ab", "ab", "<think><think></think>ba"]
+    "text", ["<muse>anything: cc</muse>ab", "<muse></muse>ab", "ab", "<muse><muse></muse>ba"]
 )
 def test_a_thought_may_come_first(text: str) -> None:
-    assert in_bytes(text, held("<think>"))
+    assert in_bytes(text, held("<muse>", "</muse>"))
 
 
-@pytest.mark.parametrize("text", ["<think>a</think>cb", "<thinkab", "x", "<think>ab", "</think>ab"])
+@pytest.mark.parametrize("text", ["<muse>a</muse>cb", "<museab", "x", "<muse>ab", "</muse>ab"])
 def test_the_answer_is_held_to_it_all_the_same(text: str) -> None:
-    assert not in_bytes(text, held("<think>"))
+    assert not in_bytes(text, held("<muse>", "</muse>"))
 
 
 @pytest.mark.parametrize("text", ["cc</think>ab", "</</think>ba"])
@@ -57,10 +57,12 @@ def test_a_thought_may_be_anything_but_the_end() -> None:
 def test_an_opener_that_is_begun_is_written_to_its_end() -> None:
     grammar = held("<think>")
     ids = vocabulary().ids
-    first = {ids[start] for start in (b"<", b"<t", b"<think>") if start in ids}
-    assert first < set(allowed(grammar))
+    assert ids[b"<think>"] in allowed(grammar)
+    assert ids[b"<"] not in allowed(grammar)  # a marker that is a token is written as one
+    grammar = held("<muse>", "</muse>")
+    assert ids[b"<"] in allowed(grammar)
     assert grammar.advance(ids[b"<"])
-    left = b"think>"
+    left = b"muse>"
     assert {vocabulary().spelt(token) for token in allowed(grammar)} == {
         left[:end] for end in range(1, len(left) + 1) if left[:end] in ids
     }
@@ -70,8 +72,31 @@ def test_an_opener_that_is_begun_is_written_to_its_end() -> None:
 def test_a_marker_and_white_space_in_one_token(space: str) -> None:
     """White space that touches the marker is not of the answer; what stands behind it is."""
     thought = Thought(b"", b"</think>", {})
-    assert thought.take(b"x</thi") is None
-    assert thought.take(f"nk>{space}".encode()) is None
+    taken = [thought.take(one) for one in (b"x</thi", f"nk>{space}".encode(), b"a")]
+    assert taken == [None, None, b"a"]
     assert thought.over
-    thought = Thought(b"", b"</think>", {})
-    assert thought.take(f"</think>{space}a".encode()) == b"a"
+    assert Thought(b"", b"</think>", {}).take(f"</think>{space}a".encode()) == b"a"
+
+
+def test_a_little_white_space_may_follow_the_marker() -> None:
+    """As the model is used to; then the answer comes."""
+    grammar = held()
+    line = vocabulary().ids[b"\n"]
+    for token in [*spell("x</think>"), line, line]:
+        assert token in allowed(grammar)
+        assert grammar.advance(token)
+    assert line not in allowed(grammar)
+    for token in spell("ab"):
+        assert token in allowed(grammar)
+        assert not grammar.finished
+        assert grammar.advance(token)
+    assert grammar.finished
+
+
+def test_white_space_that_the_form_asks_for_is_the_answers() -> None:
+    grammar = a_grammar("regex", " a", closer="</think>")
+    line, answer = (vocabulary().ids[one] for one in (b"\n", b" a"))
+    for token in [*spell("x</think>"), line, line, answer]:
+        assert token in allowed(grammar)
+        assert grammar.advance(token)
+    assert grammar.finished

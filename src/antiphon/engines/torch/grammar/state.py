@@ -75,6 +75,6 @@ class Grammar:
             bits[:] = 0
         else:
             self._matcher.unsafe_compute_mask_ptr(row.ctypes.data, row.nbytes)
-        if thought is not None:
-            for token in thought.opening:
+        if thought is not None and not thought.over:
+            for token in thought.besides:
                 bits[token >> 5] |= np.uint32(1 << (token & 31))

@@ -7,6 +7,11 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
+MOST_SPACES = 2
+"""Tokens of white space behind the closer, which belong to it: models are used to a blank line."""
+
+_SPACES = (b"\n", b"\n\n", b" ")
+
 
 class Thought:
     """Reasoning between markers, if the text begins with it.
@@ -19,19 +24,25 @@ class Thought:
         self._opener = opener
         self._closer = closer
         self._ids = ids
-        self._opened = not opener
         self._read = b""
+        self._opened = not opener
+        self._closed = False
+        self._spaces = 0
         self.over = False
         """Whether the answer has begun: the form holds from here on."""
 
     @property
-    def opening(self) -> list[int]:
-        """Tokens that begin the opener, or go on with it; they may be drawn beside the answer's."""
-        if self._opened or self.over:
-            return []
-        rest = self._opener[len(self._read) :]
-        ends = range(1, len(rest) + 1)
-        return [self._ids[rest[:end]] for end in ends if rest[:end] in self._ids]
+    def besides(self) -> list[int]:
+        """Tokens that may be drawn beside those that the answer can begin with."""
+        spelt: tuple[bytes, ...] = ()
+        if self._closed:
+            spelt = _SPACES if self._spaces < MOST_SPACES else ()
+        elif not self._opened:
+            rest = self._opener[len(self._read) :]
+            # A marker that is one token is written as one; nothing else is likely to begin it.
+            starts = tuple(rest[:end] for end in range(1, len(rest) + 1))
+            spelt = (rest,) if rest in self._ids else starts
+        return [self._ids[one] for one in spelt if one in self._ids]
 
     @property
     def begun(self) -> bool:
@@ -41,25 +52,28 @@ class Thought:
     @property
     def free(self) -> bool:
         """Whether any token may be drawn that does not end the text."""
-        return self._opened and not self.over
+        return self._opened and not self._closed
 
     def take(self, spelt: bytes) -> bytes | None:
         """Take a token's bytes. What of them belongs to the answer; None if the token is the
         thought's alone."""
+        if self._closed:
+            if not spelt.strip() and self._spaces < MOST_SPACES:
+                self._spaces += 1
+                return None
+            self.over = True
+            return spelt
+        read = self._read + spelt
         if not self._opened:
-            read = self._read + spelt
             if not self._opener.startswith(read):
                 self.over = True
                 return spelt
-            self._read = read
-            if read == self._opener:
-                self._opened, self._read = True, b""
+            self._opened = read == self._opener
+            self._read = b"" if self._opened else read
             return None
-        read = self._read + spelt
-        _, closed, answer = read.partition(self._closer)
-        if not closed:
-            self._read = read[-len(self._closer) :]
-            return None
-        self.over = True
+        _, closer, answer = read.partition(self._closer)
+        self._closed = bool(closer)
+        self._read = read[-len(self._closer) :]
+        self.over = bool(answer.strip())
         # White space that touches a marker belongs to it.
         return answer.lstrip() or None
