@@ -109,6 +109,21 @@ async def test_gguf_files(tmp_path: Path, name: str) -> None:
     assert await greedy(files, IDS, 200) == greedy_of(model, IDS, 200)
 
 
+@pytest.mark.parametrize("name", ["mistral, wide heads, window", "qwen3, biases, window", "llama"])
+async def test_greedy_texts_in_company(tmp_path: Path, name: str) -> None:
+    """Texts of unequal lengths in the same steps, some within the window and some beyond it."""
+    model = random_model(CONFIGS[name]())
+    prompts = {key: IDS[key : key + length] for key, length in enumerate((1, 5, 8, 9, 10, 31, 48))}
+    settings: dict[str, Any] = {"weights": "float", "step_tokens": 24}
+    async with running(saved(model, tmp_path / "m"), **settings) as (engine, watch):
+        for key, prompt in prompts.items():
+            engine.submit(a_request(key, prompt, max_tokens=40, temperature=0.0))
+        for key in prompts:
+            await watch.finished(key)
+        texts = {key: list(watch[key].tokens) for key in prompts}
+    assert texts == {key: greedy_of(model, prompt, 40) for key, prompt in prompts.items()}
+
+
 def test_the_window_is_told_from_none(tmp_path: Path) -> None:
     """A text longer than the window has other logits without it, so the tests above see it."""
     windowed = random_model(CONFIGS["mistral, wide heads, window"]())
