@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import time
 from collections.abc import Callable, Mapping, Sequence
 from datetime import datetime
 from typing import Any, Literal
@@ -12,12 +13,10 @@ from antiphon.errors import InvalidRequest, StartupError
 from antiphon.models.files import ModelFiles
 from antiphon.prompting.message_content import as_parts, as_text
 from antiphon.prompting.template_environment import make_environment
+from antiphon.prompting.template_limits import MAX_CHARACTERS, limited, time_limit
 from antiphon.prompting.template_source import read_source
 
 Message = Mapping[str, Any]
-
-MAX_CHARACTERS = 1 << 24
-"""Longest prompt a template may write; far above any context length."""
 
 _PROBE = "content-form-probe"
 
@@ -36,12 +35,14 @@ class ChatTemplate:
         *,
         variables: Mapping[str, str] | None = None,
         now: Callable[[], datetime] = datetime.now,
+        clock: Callable[[], float] = time.monotonic,
     ) -> None:
         self.source = source
         self._variables = dict(variables or {})
+        self._clock = clock
         environment = make_environment(now)
         try:
-            self._template = environment.from_string(source)
+            self._template = environment.from_string(limited(environment.parse(source)))
         except TemplateSyntaxError as failure:
             where = f"line {failure.lineno}: {failure.message}"
             raise StartupError(f"The model's chat template is broken, {where}") from failure
@@ -65,7 +66,7 @@ class ChatTemplate:
 
         ``extra`` are further variables; they replace nothing the server sets. Raises
         ``InvalidRequest`` for ``messages``, with the template's own words, for whatever the
-        template refuses or stumbles over.
+        template refuses or stumbles over, and for what takes too long or gets too long.
         """
         convert = as_text if self.content_form == "text" else as_parts
         variables = {
@@ -78,11 +79,14 @@ class ChatTemplate:
         pieces: list[str] = []
         length = 0
         try:
-            for piece in self._template.generate(variables):
-                pieces.append(piece)
-                length += len(piece)
-                if length > MAX_CHARACTERS:
-                    raise TemplateError(f"the prompt is longer than {MAX_CHARACTERS} characters")
+            with time_limit(self._clock):
+                for piece in self._template.generate(variables):
+                    pieces.append(piece)
+                    length += len(piece)
+                    if length > MAX_CHARACTERS:
+                        raise TemplateError(
+                            f"the prompt is longer than {MAX_CHARACTERS} characters"
+                        )
         except Exception as failure:  # a template can raise anything its data makes Python raise
             raise InvalidRequest(
                 f"The model's chat template cannot write these messages: {failure}",

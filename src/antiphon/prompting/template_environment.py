@@ -17,8 +17,9 @@ from jinja2 import TemplateError, Undefined, nodes
 from jinja2.exceptions import UndefinedError
 from jinja2.ext import Extension, LoopControlExtension
 from jinja2.parser import Parser
-from jinja2.sandbox import ImmutableSandboxedEnvironment
 from jinja2.utils import missing
+
+from antiphon.prompting.template_limits import LimitedEnvironment
 
 _NOT_ASCII = re.compile("[^\x00-\x7f\udc00-\udfff]")
 
@@ -48,9 +49,9 @@ class GenerationBlock(Extension):
         return parser.parse_statements(("name:endgeneration",), drop_needle=True)
 
 
-def make_environment(now: Callable[[], datetime]) -> ImmutableSandboxedEnvironment:
+def make_environment(now: Callable[[], datetime]) -> LimitedEnvironment:
     """A new environment; ``now`` is the clock behind ``strftime_now``."""
-    environment = ImmutableSandboxedEnvironment(
+    environment = LimitedEnvironment(
         trim_blocks=True,
         lstrip_blocks=True,
         extensions=[LoopControlExtension, GenerationBlock],
