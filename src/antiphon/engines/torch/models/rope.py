@@ -7,7 +7,6 @@ from __future__ import annotations
 
 import math
 
-import attrs
 import torch
 
 from antiphon.engines.torch.models.config import (
@@ -41,19 +40,31 @@ def _llama3(plain: torch.Tensor, rule: Llama3Scaling) -> torch.Tensor:
     return plain * (kept + (1 - kept) / rule.factor)
 
 
-@attrs.define(eq=False)
 class Rotation:
-    """What the queries, keys and values of N tokens are turned by; values are not turned."""
+    """Turns the queries and keys of N tokens, layer after layer into the same place.
 
-    cos: torch.Tensor
-    """[N, heads, 2, head_dim / 2], the same twice: that is faster than to spread it each time."""
-    sin: torch.Tensor
-    """[N, heads, 2, head_dim / 2]: minus the sine, then the sine."""
+    The place and its views are made once a step: a view costs as much as a small operator.
+    """
 
-    def turned(self, heads: torch.Tensor) -> torch.Tensor:
-        """[N, heads * head_dim] of queries, keys and values, all at their positions."""
-        halves = heads.view(self.sin.shape)
-        return torch.mul(halves, self.cos).addcmul_(halves.flip(2), self.sin).view(heads.shape)
+    def __init__(self, cos: torch.Tensor, sin: torch.Tensor, heads: int) -> None:
+        """``cos`` and ``sin`` are [N, all heads, 2, head_dim / 2], of which ``heads`` are queries.
+
+        The cosine twice (faster than to spread it each time), minus the sine and the sine; 1 and 0
+        for values, which are not turned.
+        """
+        self._cos, self._sin = cos, sin
+        self._place = torch.empty_like(cos)
+        tokens, count, _, half = cos.shape
+        rows = self._place.view(tokens, count * 2 * half)
+        self.queries = rows[:, : heads * 2 * half].view(tokens, heads, 2 * half)
+        """[N, heads, head_dim], of the layer turned last."""
+        self.keys_values = rows[:, heads * 2 * half :]
+        """[N, 2 * kv_size], as the cache takes them."""
+
+    def turn(self, qkv: torch.Tensor) -> None:
+        """[N, all heads * head_dim]: queries, keys and values of a layer."""
+        halves = qkv.view(self._cos.shape)
+        torch.mul(halves, self._cos, out=self._place).addcmul_(halves.flip(2), self._sin)
 
 
 class RopeTable:
@@ -66,6 +77,7 @@ class RopeTable:
         angles = torch.outer(at, frequencies(config))
         self._cos, self._sin = angles.cos().to(device, dtype), angles.sin().to(device, dtype)
         self._heads = (config.heads + config.kv_heads, config.kv_heads)
+        self._queries = config.heads
 
     def at(self, positions: torch.Tensor) -> Rotation:
         """Those of ``positions``: int64 [N]."""
@@ -75,6 +87,7 @@ class RopeTable:
         sin = torch.cat((-sin, sin), dim=2)
         ones, zeros = torch.ones_like(cos), torch.zeros_like(sin)
         return Rotation(
-            cos=torch.cat([cos] * turning + [ones] * still, dim=1),
-            sin=torch.cat([sin] * turning + [zeros] * still, dim=1),
+            torch.cat([cos] * turning + [ones] * still, dim=1),
+            torch.cat([sin] * turning + [zeros] * still, dim=1),
+            self._queries,
         )
