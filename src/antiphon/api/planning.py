@@ -43,7 +43,7 @@ def sampling(
 ) -> Sampling:
     """The sampling options; ``echo``: the prompt is shown too, and its logprobs if any are.
 
-    Raises ``InvalidRequest`` for ids outside the vocabulary.
+    Raises ``InvalidRequest`` for ids outside the vocabulary, and where no id is left to draw.
     """
     bias = {int(name): value for name, value in request.logit_bias.items()}
     for param, ids in (
@@ -58,6 +58,7 @@ def sampling(
                 code="invalid_value",
                 param=param,
             )
+    _check_left(request, model)
     return Sampling(
         # top_p 0 means the most likely token alone, which is greedy decoding.
         temperature=request.temperature if request.top_p > 0 else 0.0,
@@ -81,6 +82,19 @@ def sampling(
         priority=request.priority,
         cache_salt=request.cache_salt or "",
     )
+
+
+def _check_left(request: GenerationRequest, model: ServedModel) -> None:
+    """Raises ``InvalidRequest`` where ``min_tokens`` leaves none of the allowed ids."""
+    if request.allowed_token_ids is None or not request.min_tokens:
+        return
+    ending = frozenset(() if request.ignore_eos else model.info.eos_ids)
+    if ending.union(request.stop_token_ids).issuperset(request.allowed_token_ids):
+        raise InvalidRequest(
+            "All of `allowed_token_ids` end the answer, which `min_tokens` does not allow yet.",
+            code="conflicting_parameters",
+            param="allowed_token_ids",
+        )
 
 
 def _asked_for_logprobs(request: GenerationRequest) -> str:

@@ -227,6 +227,18 @@ async def test_choices_that_are_none(asking: Asking, choice: list[str], param: s
     assert error["param"] == f"structured_outputs.{param}"
 
 
+@pytest.mark.parametrize("endpoint", ENDPOINTS)
+async def test_no_token_is_left(asking: Asking, endpoint: Endpoint) -> None:
+    """Told at once, be it the form that leaves none or the least length."""
+    [token] = await asking_ids(asking, "c")
+    fields = {**question(endpoint, PARIS), "allowed_token_ids": [token]}
+    error = (await asking.body(endpoint, 400, **fields, regex="[ab]"))["error"]
+    assert (error["code"], error["param"]) == ("invalid_schema", "regex")
+    fields |= {"min_tokens": 2, "stop_token_ids": [token]}
+    error = (await asking.body(endpoint, 400, **fields))["error"]
+    assert (error["code"], error["param"]) == ("conflicting_parameters", "allowed_token_ids")
+
+
 async def test_only_a_strict_schema_is_refused_for_a_format(asking: Asking) -> None:
     schema = {"type": "string", "format": "zz", "maxLength": 3}
     fields = {**question("chat", PARIS), **held("chat", schema, strict=False)}

@@ -76,7 +76,12 @@ class Intake:
             vocabulary, thought = self._compiler.vocabulary, None
             if spec.closer:
                 thought = Thought(spec.opener.encode(), spec.closer.encode(), vocabulary.ids)
-            sequence.grammar = Grammar(made.deep_copy(), vocabulary, thought)
+            grammar = Grammar(made.deep_copy(), vocabulary, thought)
+            if request.allowed_ids is not None and not grammar.begins_with(request.allowed_ids):
+                return EngineError(
+                    code="grammar_invalid", message="the form can begin with no allowed token id"
+                )
+            sequence.grammar = grammar
         return sequence
 
 

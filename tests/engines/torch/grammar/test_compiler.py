@@ -135,6 +135,17 @@ def test_a_request_that_cannot_run_is_refused_before_anything_is_compiled(stage:
     assert not stage.workers.given
 
 
+def test_a_form_that_can_begin_with_no_allowed_id_is_refused(stage: Stage) -> None:
+    digit, letter = (vocabulary().ids[one] for one in (b"1", b"a"))
+    stage.intake.take(a_request(1, grammar=DIGITS, allowed_ids=(letter,)))
+    stage.intake.take(a_request(2, grammar=DIGITS, allowed_ids=(letter, digit)))
+    formed = stage.formed()
+    refused = formed[1]
+    assert isinstance(refused, EngineError)
+    assert refused.code == "grammar_invalid"
+    assert isinstance(formed[2], Sequence)
+
+
 def test_without_a_vocabulary_forms_are_refused() -> None:
     refused = Intake(INFO).take(a_request(1, grammar=DIGITS))
     assert isinstance(refused, EngineError)

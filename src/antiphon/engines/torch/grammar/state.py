@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
+
 import numpy as np
 from llguidance import LLMatcher
 from numpy.typing import NDArray
@@ -57,6 +59,13 @@ class Grammar:
         if answer == spelt:
             return bool(self._matcher.consume_token(token))
         return bool(self._matcher.consume_tokens(self._vocabulary.guide.tokenize_bytes(answer)))
+
+    def begins_with(self, tokens: Iterable[int]) -> bool:
+        """Whether the text can go on with one of these."""
+        row: NDArray[np.int32] = np.zeros((self._vocabulary.guide.vocab_size + 31) // 32, np.int32)
+        self.fill(row)
+        bits = row.view(np.uint32)
+        return any(int(bits[token >> 5]) >> (token & 31) & 1 for token in tokens)
 
     def fill(self, row: NDArray[np.int32]) -> None:
         """Write the mask of the next token: bit i%32 of word i//32 is set if token i may be drawn.
