@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import itertools
+
 import pytest
 import tokenizers
 from hypothesis import example, given
@@ -143,3 +145,35 @@ def test_tokens_of_whole_characters_are_known_to_all_sequences_of_a_model() -> N
     assert [second.whole(token) for token in range(5)] == ["a", None, None, None, None]
     assert first.whole(0) is None  # half a character is held
     assert (first.flush(), first.whole(0)) == ("\ufffd", "a")
+
+
+def pieces(table: list[bytes], ids: list[int], cuts: list[int]) -> str:
+    """The text of the ids, fed in the runs between the cuts, and the flush."""
+    detokenizer, texts = Detokenizer(table), []
+    for start, end in itertools.pairwise([0, *cuts, len(ids)]):
+        texts.append("".join(map(detokenizer.feed, ids[start:end])))
+    return "".join(texts) + detokenizer.flush()
+
+
+@given(data=st.data())
+def test_every_split_of_every_family(
+    data: st.DataObject, family: tuple[Tokenizer, tokenizers.Tokenizer]
+) -> None:
+    table = list(family[0].token_bytes)
+    parts = [i for i, spelt in enumerate(table) if spelt and max(spelt[0], spelt[-1]) >= 0x80]
+    some = st.integers(0, len(table) - 1) | st.sampled_from(parts)
+    ids = data.draw(st.lists(some, max_size=24))
+    whole = b"".join(table[i] for i in ids).decode("utf-8", "replace")
+    for cut in range(len(ids) + 1):
+        assert pieces(table, ids, [cut]) == whole
+    cuts = sorted(data.draw(st.lists(st.integers(0, len(ids)), max_size=8)))
+    assert pieces(table, ids, cuts) == whole
+
+
+@given(data=st.lists(st.sampled_from(CORNERS) | st.integers(0, 255), max_size=24).map(bytes))
+def test_every_split_of_any_bytes(data: bytes) -> None:
+    whole = data.decode("utf-8", "replace")
+    for cut in range(len(data) + 1):
+        detokenizer = Detokenizer([])
+        text = detokenizer.feed_bytes(data[:cut]) + detokenizer.feed_bytes(data[cut:])
+        assert text + detokenizer.flush() == whole

@@ -52,8 +52,10 @@ class SentencePieceFile:
     whitespace_as_suffix: bool = False
     bos_id: int = 1
     eos_id: int = 2
+    normalizer: str = ""
+    """The name of how characters are normalised."""
     charsmap: bytes = attrs.field(default=b"", repr=False)
-    """How characters are normalised, compiled; empty: not at all."""
+    """The same, compiled; empty: they are not."""
     add_dummy_prefix: bool = True
     remove_extra_whitespaces: bool = True
     escape_whitespaces: bool = True
@@ -93,7 +95,9 @@ def _parse(data: bytes) -> SentencePieceFile:
                     setattr(found, _TRAINER_NUMBERS[inner], _signed(setting))
         elif field == 3:
             for inner, setting in _fields(_as_bytes(value)):
-                if inner == 2:
+                if inner == 1:
+                    found.normalizer = _as_bytes(setting).decode()
+                elif inner == 2:
                     found.charsmap = _as_bytes(setting)
                 elif inner in _NORMALIZER:
                     setattr(found, _NORMALIZER[inner], bool(setting))

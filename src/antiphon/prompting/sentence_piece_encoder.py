@@ -29,8 +29,6 @@ class Surroundings:
     eos: int | None = None
     space_before: bool = True
     """A text begins like a word after a space, and so does a text after a control token."""
-    charsmap: bytes = b""
-    """How characters are normalised, as SentencePiece compiles it; empty: not at all."""
 
 
 def missing_byte(pieces: Sequence[Piece]) -> str | None:
@@ -49,10 +47,7 @@ def repeated(pieces: Sequence[Piece]) -> str | None:
 
 
 def make_vocabulary(pieces: Sequence[Piece], around: Surroundings) -> Vocabulary:
-    """The vocabulary of pieces in the order of their ids, all different and the bytes among them.
-
-    Raises ``ValueError`` for a ``charsmap`` that is none.
-    """
+    """The vocabulary of pieces in the order of their ids: all differ, the bytes are among them."""
     ids = {piece.text: index for index, piece in enumerate(pieces)}
     # The others are matched whole (control, user-defined), stand for something (unknown, byte), or
     # are never written (unused).
@@ -84,19 +79,10 @@ def make_vocabulary(pieces: Sequence[Piece], around: Surroundings) -> Vocabulary
 
 
 def _normalizer(around: Surroundings) -> normalizers.Normalizer:
-    steps: list[normalizers.Normalizer] = []
-    if around.charsmap:
-        steps.append(_precompiled(around.charsmap))
-    if around.space_before:
-        steps.append(normalizers.Prepend(_SPACE))
-    return normalizers.Sequence([*steps, normalizers.Replace(" ", _SPACE)])
-
-
-def _precompiled(charsmap: bytes) -> normalizers.Normalizer:
-    try:
-        return normalizers.Precompiled(charsmap)
-    except Exception as failure:  # the library raises nothing narrower
-        raise ValueError(str(failure)) from failure
+    spaces = normalizers.Replace(" ", _SPACE)
+    if not around.space_before:
+        return spaces
+    return normalizers.Sequence([normalizers.Prepend(_SPACE), spaces])
 
 
 def _decoder(around: Surroundings) -> decoders.Decoder:

@@ -31,20 +31,12 @@ def read_vocabulary(path: Path) -> Vocabulary:
     for name, index in around.items():
         if index >= len(found.pieces):
             raise _unknown(path, f"trainer_spec.{name}_id", index, "one of the pieces")
-    try:
-        return make_vocabulary(
-            found.pieces,
-            Surroundings(
-                bos=around.get("bos"),
-                eos=around.get("eos"),
-                space_before=found.add_dummy_prefix,
-                charsmap=found.charsmap,
-            ),
-        )
-    except ValueError as failure:
-        raise StartupError(
-            f"{path}: normalizer_spec.precompiled_charsmap is damaged: {failure}."
-        ) from failure
+    return make_vocabulary(
+        found.pieces,
+        Surroundings(
+            bos=around.get("bos"), eos=around.get("eos"), space_before=found.add_dummy_prefix
+        ),
+    )
 
 
 def _check(path: Path, found: SentencePieceFile) -> None:
@@ -58,6 +50,9 @@ def _check(path: Path, found: SentencePieceFile) -> None:
         raise _unknown(path, "normalizer_spec.remove_extra_whitespaces", True, "False")
     if not found.escape_whitespaces:
         raise _unknown(path, "normalizer_spec.escape_whitespaces", False, "True")
+    if found.charsmap:
+        # Llama's and Mistral's files leave characters as they are.
+        raise _unknown(path, "normalizer_spec.name", found.normalizer, "identity")
     if text := repeated(found.pieces):
         raise StartupError(f"{path}: two pieces are {text!r}.")
     if byte := missing_byte(found.pieces):
