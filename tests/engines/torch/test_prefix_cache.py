@@ -155,6 +155,21 @@ def test_names_that_collide_are_told_apart_by_their_ids(monkeypatch: pytest.Monk
         assert one.hits == 0
 
 
+def test_pages_that_nobody_holds_make_no_room_for_who_would_hit_them() -> None:
+    """Taking them takes them from the free ones."""
+    scheduler, model = a_scheduler(), FakeModel()
+    run(scheduler, model, a_sequence(1, TEXT[:150], 1))
+    scheduler.add(a_sequence(2, 60, 40))
+    step = scheduler.schedule()
+    assert step is not None
+    scheduler.book(step, model.run(step))
+    again = a_sequence(3, TEXT[:150], 1)
+    scheduler.add(again)
+    assert [one.key for one in scheduler.waiting] == [3]
+    run(scheduler, model)
+    assert list(again.output) == alone(again)[0]
+
+
 def table_of(pool: PagePool, *names: bytes) -> PageTable:
     """A page for each name; an empty name gives none."""
     table = PageTable()

@@ -13,12 +13,13 @@ from hypothesis import strategies as st
 from antiphon.engines.torch.pages import PagePool, PageTable
 from antiphon.engines.torch.scheduler import LEAST_PREFILL, Scheduler
 from antiphon.engines.torch.sequence import Sequence
-from antiphon.engines.torch.step import Chunk
+from antiphon.engines.torch.step import Chunk, Step
 from engines.torch.fake_model import (
     CONTEXT,
     PAGES,
     PROMPTS,
     WORD,
+    FakeLaunch,
     FakeModel,
     a_scheduler,
     a_sequence,
@@ -54,6 +55,13 @@ def step(scheduler: Scheduler, model: FakeModel | None = None) -> list[Chunk]:
     tokens = [WORD] * len(planned.drawing) if model is None else model.run(planned)
     scheduler.book(planned, tokens)
     return planned.chunks
+
+
+def ahead(scheduler: Scheduler, model: FakeModel) -> tuple[Step, FakeLaunch]:
+    """One step more is launched, and nothing booked."""
+    planned = scheduler.schedule()
+    assert planned is not None
+    return planned, model.launch(planned)
 
 
 @settings(max_examples=60, deadline=None)
@@ -160,6 +168,38 @@ def test_prompts_progress_beside_many_decodes() -> None:
         step(scheduler)
     scheduler.add(a_sequence(3, 40, 1))
     assert [one.count for one in step(scheduler)] == [1, 1, 1, LEAST_PREFILL]
+
+
+def test_nobody_is_preempted_for_pages_that_are_on_their_way_back() -> None:
+    scheduler, model = a_scheduler(step_tokens=64), FakeModel(words=10**9)
+    for key, prompt in enumerate((15, 5, 5)):
+        scheduler.add(a_sequence(key, prompt, 9))
+    (first, drawn), (second, drawn_later) = (ahead(scheduler, model) for _ in range(2))
+    scheduler.book(first, drawn.drawn().token)
+    scheduler.pool.grow(PageTable(), CONTEXT)  # all that are left
+    scheduler.remove(2)  # its page comes back with the second step
+    third, _ = ahead(scheduler, model)
+    assert [chunk.sequence.key for chunk in third.chunks] == [1], "the oldest stands still"
+    assert scheduler.preemptions == 0
+    scheduler.book(second, drawn_later.drawn().token)
+    fourth, _ = ahead(scheduler, model)
+    assert [chunk.sequence.key for chunk in fourth.chunks] == [0, 1]
+    assert scheduler.preemptions == 0
+
+
+def test_a_preempted_one_comes_back_when_all_that_it_draws_is_known() -> None:
+    scheduler, model = a_scheduler(), FakeModel(words=10**9)
+    for key in range(2):
+        scheduler.add(a_sequence(key, 5, 9))
+    (first, drawn), (second, drawn_later) = (ahead(scheduler, model) for _ in range(2))
+    scheduler._preempt(scheduler.running[1])
+    scheduler.book(first, drawn.drawn().token)
+    assert list(scheduler.running) == [0]
+    booked = scheduler.book(second, drawn_later.drawn().token)
+    assert [one.key for one in booked.sequence] == [0, 1], "what was drawn before is kept"
+    assert list(scheduler.running) == [0, 1]
+    third, _ = ahead(scheduler, model)
+    assert [(chunk.start, chunk.count) for chunk in third.chunks] == [(6, 1), (0, 7)]
 
 
 def test_a_table_grows_as_far_as_there_are_pages() -> None:

@@ -84,8 +84,7 @@ class PagePool:
 
     def share(self, table: PageTable, page: int) -> None:
         """Let ``table`` hold a named page as its next one, with all who hold it already."""
-        if not self._holders[page]:
-            del self._kept[page]
+        self._kept.pop(page, None)
         self._holders[page] += 1
         table.pages.append(page)
 

@@ -123,17 +123,13 @@ class Scheduler:
         """
         self.admit()
         number = self.launched + 1
-        pending = {key: one.pending for key, one in self.running.items()}
-        decoding = [key for key, one in self.running.items() if one.decoding]
-        budget = max(self.step_tokens - len(decoding), LEAST_PREFILL)
-        decodes = set(decoding)
+        decodes = {key for key, one in self.running.items() if one.decoding}
+        budget = max(self.step_tokens - len(decodes), LEAST_PREFILL)
         chunks = []
         for key, sequence in list(self.running.items()):
             if sequence.slot == NO_SLOT:
                 break  # preempted by an older one, as are all that follow
-            wanted = pending[key]
-            if key not in decodes:
-                wanted = min(self._unread(sequence, wanted), budget)
+            wanted = 1 if key in decodes else min(self._unread(sequence), budget)
             count = self._make_room(sequence, wanted) if wanted else 0
             if count > 0:
                 chunk = Chunk(sequence, sequence.cached, count)
@@ -215,12 +211,13 @@ class Scheduler:
             lacking -= sum(self.pool.held(page) for page in self._prefixes.hits(sequence))
         return lacking <= self._spare
 
-    def _unread(self, sequence: Sequence, pending: int) -> int:
+    def _unread(self, sequence: Sequence) -> int:
         """How much of its text it is to read itself; 0 while another reads it for both."""
-        if self._prefixes is None:
-            return pending
-        self._prefixes.join(sequence)
-        return 0 if self._prefixes.waits(sequence) else sequence.pending
+        if self._prefixes is not None:
+            self._prefixes.join(sequence)
+            if self._prefixes.waits(sequence):
+                return 0
+        return sequence.pending
 
     def _make_room(self, sequence: Sequence, wanted: int) -> int:
         """Give it pages for ``wanted`` more tokens, at the expense of newer sequences.
