@@ -12,7 +12,13 @@ from tokenizers import decoders, models, pre_tokenizers, processors
 from antiphon.errors import InvalidRequest, StartupError
 from antiphon.models.files import ModelFiles
 from antiphon.prompting.tokenizer import Tokenizer, load_tokenizer
-from prompting.vocabularies import HOSTILE, sentence_piece_bpe, write_folder
+from prompting.vocabularies import (
+    HOSTILE,
+    sentence_piece_bpe,
+    smollm_split,
+    train_byte_level,
+    write_folder,
+)
 
 
 @pytest.mark.parametrize("text", HOSTILE, ids=ascii)
@@ -113,3 +119,52 @@ def test_missing_and_broken_files_are_refused(tmp_path: Path) -> None:
     (tmp_path / "tokenizer.json").write_text("{")
     with pytest.raises(StartupError, match=r"tokenizer\.json cannot be read"):
         load_tokenizer(ModelFiles("m", "hf", tmp_path))
+
+
+def colliding(place: str, **entry: object) -> str:
+    spec = json.loads(train_byte_level(smollm_split()).to_str())
+    if place == "added_tokens":
+        spec["added_tokens"].append(spec["added_tokens"][0] | entry)
+    else:
+        spec["model"]["vocab"] |= entry
+    return json.dumps(spec)
+
+
+@pytest.mark.parametrize(
+    ("text", "words"),
+    [
+        (colliding("added_tokens", id=416), r"'<\|endoftext\|>' at id 416, which collides"),
+        (colliding("added_tokens", content="<new>"), r"'<new>' at id 0, which collides"),
+        (colliding("added_tokens", content="<new>", id=300), r"'<new>' at id 300, which collides"),
+        (colliding("added_tokens", content="<new>", id=9999), r"'<new>' at id 9999, .* leaves ids"),
+        (colliding("added_tokens", content="", id=417), r"added_tokens has '' at id 417"),
+        (colliding("vocab", zzz=5), r"model\.vocab has '.*' and '.*' at one id, 5"),
+        (
+            colliding("vocab", zzz=4 * 10**9),
+            r"has 418 tokens and ids up to 4000000000",
+        ),
+    ],
+)
+def test_tokens_that_collide_are_refused_by_name(text: str, words: str, tmp_path: Path) -> None:
+    (tmp_path / "tokenizer.json").write_text(text)
+    with pytest.raises(StartupError, match=words):
+        load_tokenizer(ModelFiles("m", "hf", tmp_path))
+
+
+@pytest.mark.parametrize(
+    "text",
+    ["", "[]", "null", '{"model": 3}', '{"added_tokens": []}', "\x00\xff"],
+)
+def test_a_damaged_file_is_refused(text: str, tmp_path: Path) -> None:
+    (tmp_path / "tokenizer.json").write_text(text)
+    with pytest.raises(StartupError, match=r"tokenizer\.json cannot be read") as refusal:
+        load_tokenizer(ModelFiles("m", "hf", tmp_path))
+    assert "\n" not in str(refusal.value)
+
+
+def test_a_cut_file_is_refused(byte_level: tokenizers.Tokenizer, tmp_path: Path) -> None:
+    text = byte_level.to_str()
+    for end in range(0, len(text) - 1, 997):
+        (tmp_path / "tokenizer.json").write_text(text[:end])
+        with pytest.raises(StartupError, match=r"tokenizer\.json cannot be read"):
+            load_tokenizer(ModelFiles("m", "hf", tmp_path))

@@ -17,6 +17,8 @@ from antiphon.prompting import token_bytes
 from antiphon.prompting.start_marks import parts
 from antiphon.prompting.vocabulary import Vocabulary
 
+_MOST_SKIPPED = 1 << 16
+"""Ids that a vocabulary may leave out, beyond as many as it has."""
 _BYTE_PIECES = frozenset(f"<0x{byte:02X}>" for byte in range(256))
 
 
@@ -37,14 +39,33 @@ def read_vocabulary(path: Path) -> Vocabulary:
 
 
 def _token_bytes(path: Path, spec: Any, encoder: tokenizers.Tokenizer) -> list[bytes]:
+    _check_added(path, spec, encoder)
     vocab = encoder.get_vocab(with_added_tokens=True)
-    tokens = [""] * (max(vocab.values(), default=-1) + 1)
+    last = max(vocab.values(), default=-1)
+    if last > 2 * len(vocab) + _MOST_SKIPPED:
+        raise StartupError(f"{path}: model.vocab has {len(vocab)} tokens and ids up to {last}.")
+    tokens = [""] * (last + 1)
     for token, index in vocab.items():
+        if tokens[index]:
+            raise StartupError(
+                f"{path}: model.vocab has {tokens[index]!r} and {token!r} at one id, {index}."
+            )
         tokens[index] = token
     table = _family(path, spec, tokens)
     for index, added in encoder.get_added_tokens_decoder().items():
         table[index] = added.content.encode()
     return table
+
+
+def _check_added(path: Path, spec: Any, encoder: tokenizers.Tokenizer) -> None:
+    """The library gives an added token whose id is taken another one, and says nothing."""
+    for entry in spec.get("added_tokens") or ():
+        text, index = entry["content"], entry["id"]
+        if encoder.token_to_id(text) != index:
+            raise StartupError(
+                f"{path}: added_tokens has {text!r} at id {index}, which collides with another "
+                "token or leaves ids out."
+            )
 
 
 def _family(path: Path, spec: Any, tokens: list[str]) -> list[bytes]:
