@@ -111,6 +111,8 @@ def _padded_pages(group: list[Chunk], padding_page: int) -> Ints:
 
     The scheduler has grown every table to the end of its chunk.
     """
+    if len(group) == 1:
+        return np.array(group[0].table.pages[: _pages_seen(group[0])], dtype=np.int64)
     width = max(_pages_seen(chunk) for chunk in group)
     pages = np.full((len(group), width), padding_page, dtype=np.int64)
     for row, chunk in enumerate(group):

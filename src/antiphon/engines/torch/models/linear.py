@@ -121,17 +121,17 @@ class Int8Head:
     def __call__(self, x: torch.Tensor) -> torch.Tensor:
         """[rows, in] -> float32 [rows, out]."""
         rows = x.shape[0]
-        x = x.float()
-        step = x.abs().amax(-1, keepdim=True).clamp_(min=1e-30).div_(127.0)
+        step = x.abs().amax(-1, keepdim=True).float().clamp_(min=1e-30).div_(127.0)
         exact = x / step
         coarse = exact.round()
-        fine = exact.sub_(coarse).mul_(FINE).round_()
-        both = torch.cat((coarse, fine)).add_(ZERO_POINT).to(torch.uint8)
+        fine = exact.sub_(coarse).mul_(FINE)
+        # A half more than the zero point: the conversion cuts off, and so it rounds.
+        both = torch.cat((coarse, fine)).add_(ZERO_POINT + 0.5).to(torch.uint8)
         sums: torch.Tensor = torch.ops.onednn.qlinear_pointwise(
             both, 1.0, ZERO_POINT, self._packed, self.scales, self._zeros, None,
             1.0, 0, torch.float32, "none", [], "",
         )  # fmt: skip
-        return sums[:rows].mul_(step).addcmul_(sums[rows:], step / FINE)
+        return sums[:rows].mul_(step).addcmul_(sums[rows:], step, value=1 / FINE)
 
 
 AnyLinear: TypeAlias = Linear | Int4Linear | Int8Linear

@@ -68,26 +68,28 @@ class Rotation:
 
 
 class RopeTable:
-    """The factors of every position below ``positions``."""
+    """The factors of every position below ``positions``, and of no turn at all."""
 
     def __init__(
         self, config: DecoderConfig, positions: int, dtype: torch.dtype, device: torch.device
     ) -> None:
         at = torch.arange(positions, dtype=torch.float64)
         angles = torch.outer(at, frequencies(config))
-        self._cos, self._sin = angles.cos().to(device, dtype), angles.sin().to(device, dtype)
-        self._heads = (config.heads + config.kv_heads, config.kv_heads)
-        self._queries = config.heads
+        angles = torch.cat((angles, torch.zeros_like(angles[:1])))
+        cos, sin = angles.cos(), angles.sin()
+        self._cos = torch.cat((cos, cos), dim=1).to(device, dtype)
+        self._sin = torch.cat((-sin, sin), dim=1).to(device, dtype)
+        self._still = torch.full((1, config.kv_heads), positions, device=device)
+        self._turning, self._queries = config.heads + config.kv_heads, config.heads
 
     def at(self, positions: torch.Tensor) -> Rotation:
         """Those of ``positions``: int64 [N]."""
-        turning, still = self._heads
-        cos = self._cos.index_select(0, positions)[:, None, None].expand(-1, -1, 2, -1)
-        sin = self._sin.index_select(0, positions)[:, None, None]
-        sin = torch.cat((-sin, sin), dim=2)
-        ones, zeros = torch.ones_like(cos), torch.zeros_like(sin)
+        tokens = positions.shape[0]
+        turning = positions.unsqueeze(1).expand(tokens, self._turning)
+        rows = torch.cat((turning, self._still.expand(tokens, -1)), dim=1)
+        shape = (tokens, rows.shape[1], 2, -1)
         return Rotation(
-            torch.cat([cos] * turning + [ones] * still, dim=1),
-            torch.cat([sin] * turning + [zeros] * still, dim=1),
+            self._cos.index_select(0, rows.view(-1)).view(shape),
+            self._sin.index_select(0, rows.view(-1)).view(shape),
             self._queries,
         )
