@@ -20,7 +20,7 @@ def main() -> int:
     parser.add_argument(
         "--any-answer",
         action="store_true",
-        help="an answer may be another than alone: weights of few bits round by the batch",
+        help="an answer may be another than alone, as rounding makes it in all but float32",
     )
     told, options = parser.parse_known_args()
 
