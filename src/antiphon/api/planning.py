@@ -80,7 +80,7 @@ def sampling(
         forced_calls=forced_calls(request),
         prompt_logprobs=logprobs if echo else None,
         priority=request.priority,
-        cache_salt=request.cache_salt or "",
+        cache_salt=_salt(request.cache_salt or ""),
     )
 
 
@@ -95,6 +95,12 @@ def _check_left(request: GenerationRequest, model: ServedModel) -> None:
             code="conflicting_parameters",
             param="allowed_token_ids",
         )
+
+
+def _salt(asked: str) -> str:
+    """Callers with different keys share no pages, so none can time another's prompts."""
+    key = g.get("key")
+    return asked if key is None else f"{key}:{asked}"
 
 
 def _asked_for_logprobs(request: GenerationRequest) -> str:
