@@ -160,7 +160,7 @@ from responsory.projections.responses import Profile
 )
 @limit_options
 def serve(**options: Any) -> None:
-    """Serve MODEL: an alias, a GGUF file or a Hugging Face directory.
+    """Serve MODEL: an alias, a GGUF file, a Hugging Face directory, or ORG/NAME of a model hub.
 
     Without MODEL the default one is served, and fetched first if need be. Every option can also be
     set in the environment, as ANTIPHON_ and its name.
