@@ -205,7 +205,7 @@ async def test_the_whole_program() -> None:
                 os.kill(int(child), signal.SIGKILL)
                 while (await client.get("/ready")).status_code == 200:
                     pass
-                while (await client.get("/ready")).status_code != 200:
+                while (await client.get("/ready")).status_code != 200:  # noqa: ASYNC110
                     await anyio.sleep(0.02)  # the model needs the core
                 after = await client.post(CHAT, json=body)
                 assert after.json()["choices"] == before.json()["choices"]

@@ -32,7 +32,9 @@ HEAD = struct.Struct("<QQIIIIIIBBxxxxxx7q")
 optional columns are there; the gauges in the order of their class."""
 HAS_LOGPROB, HAS_TOP_ID, HAS_TOP_LP = 1, 2, 4
 GAUGES = tuple(field.name for field in attrs.fields(Gauges))
-LAST_FINISH = max(Finish)
+FILL = slice(42, 48)
+"""Of the head, what holds nothing."""
+FINISHES = bytes(Finish)
 
 
 def encode_frame(frame: StepFrame) -> bytes:
@@ -82,7 +84,7 @@ def decode_frame(body: memoryview) -> StepFrame:
     errors, prompts, texts, spellings, top_n, present, *gauges = rest
     if present > HAS_LOGPROB + HAS_TOP_ID + HAS_TOP_LP:
         raise CodecError("a frame has columns that are not known")
-    if HEAD.pack(step, t_ns, rows, tokens, *rest) != body[: HEAD.size]:
+    if any(body[FILL]):
         raise CodecError("what fills the head up is not zero")
     key = reader.column("I", rows)
     n_new = reader.column("H", rows)
@@ -90,8 +92,9 @@ def decode_frame(body: memoryview) -> StepFrame:
         raise CodecError(f"the rows have {sum(n_new)} tokens, and the frame {tokens}")
     token = reader.column("I", tokens)
     finish = reader.column("B", rows)
-    if rows and max(finish) > LAST_FINISH:
-        raise CodecError(f"a row ends in {max(finish)}, which is not known")
+    ends = finish.tobytes()
+    if strange := ends.translate(None, FINISHES):
+        raise CodecError(f"a row ends in {max(strange)}, which is not known")
     stop_id, cached = reader.column("i", rows), reader.column("i", rows)
     error = read_errors(reader, errors) if errors else {}
     logprob: array[float] | None = None
@@ -107,7 +110,7 @@ def decode_frame(body: memoryview) -> StepFrame:
     text = read_texts(reader, texts) if texts else {}
     spelling = read_spellings(reader, spellings) if spellings else {}
     reader.end()
-    _check_ends(finish, error)
+    _check_ends(ends, error)
     for sparse in (prompt_lp, text, spelling):
         _check_rows(sparse, rows)
     return StepFrame(
@@ -131,9 +134,12 @@ def decode_frame(body: memoryview) -> StepFrame:
     )
 
 
-def _check_ends(finish: array[int], error: Iterable[int]) -> None:
+def _check_ends(ends: bytes, error: Iterable[int]) -> None:
     """The rows that finish with ERROR are those that say why."""
-    if {row for row, end in enumerate(finish) if end == Finish.ERROR} != set(error):
+    named = list(error)
+    if ends.count(Finish.ERROR) != len(named) or any(
+        row >= len(ends) or ends[row] != Finish.ERROR for row in named
+    ):
         raise CodecError("the errors are not those of the rows that ended in one")
 
 
