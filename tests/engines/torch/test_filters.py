@@ -77,12 +77,15 @@ def test_top_p_counts_only_what_the_filters_before_it_left() -> None:
 
 
 def test_top_p_beyond_its_head_is_exact() -> None:
-    """A flat distribution needs far more tokens than are looked at first."""
-    logits = np.random.default_rng(3).normal(size=(3, 32 * HEAD)).astype(np.float32) * 0.1
-    masses = [0.9, 0.01, 0.9999]
+    """Flat distributions need far more tokens than are looked at first, steep ones do not."""
+    vocab = 2 * HEAD * GROUP  # more groups than the head has tokens, or it would be the whole row
+    spread = np.array([0.1, 0.1, 0.1, 6.0, 6.0], dtype=np.float32)[:, None]
+    logits = np.random.default_rng(3).normal(size=(5, vocab)).astype(np.float32) * spread
+    masses = [0.9, 0.01, 0.9999, 0.9, 0.5]
     found = np.array(kept(logits, top_p=masses))
     shares = np.exp(logits.astype(np.float64))
     shares /= shares.sum(-1, keepdims=True)
+    assert found.sum(-1).tolist()[0] > HEAD > found.sum(-1).tolist()[3]
     for row, mass in enumerate(masses):
         chosen = shares[row][found[row]]
         assert chosen.sum() >= mass - 1e-5

@@ -222,6 +222,17 @@ def test_the_draw_is_gumbel_argmax_at_the_absolute_position(spread: float) -> No
     assert len(set(tokens)) > 10
 
 
+@pytest.mark.parametrize("keep", [3, 60, 400, 1_999])
+def test_what_a_filter_took_is_not_drawn_however_much_it_left(keep: int) -> None:
+    """Few tokens are drawn singly, many with the noise of all."""
+    logits = torch.randn(50, 2_000, generator=torch.Generator().manual_seed(4)) * 0.1
+    sequences = [a_sequence(seed=seed, top_k=keep) for seed in range(50)]
+    least = logits.topk(keep).values[:, -1:]
+    kept = logits.masked_fill(logits < least, -torch.inf)
+    tokens = sample(logits, sequences).token
+    assert tokens == gumbel_argmax(kept, list(range(50)), [3] * 50)
+
+
 @given(
     st.lists(
         st.one_of(st.floats(-30, 30, width=32), st.sampled_from([-math.inf, 0.0, 30.0])),
