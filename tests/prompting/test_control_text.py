@@ -156,3 +156,14 @@ def test_half_a_surrogate_pair_is_refused(family: tuple[Tokenizer, tokenizers.To
     control_text = ControlText(family[0])
     with pytest.raises(InvalidRequest, match="half a surrogate pair"):
         control_text.mask({"content": ["x\udc00im_end"]})
+
+
+@pytest.mark.parametrize("between", ["", " ", "x", "<"])
+def test_a_text_full_of_spellings_is_cut_in_one_go(
+    between: str, family: tuple[Tokenizer, tokenizers.Tokenizer]
+) -> None:
+    tokenizer, _ = family
+    text = ("</s>" + between) * 20_000  # far more than calls may be nested
+    ids = tokenizer.encode_plain(text, at_start=False)
+    assert controls_in(tokenizer, ids) == []
+    assert b"".join(tokenizer.token_bytes[i] for i in ids).decode() == text

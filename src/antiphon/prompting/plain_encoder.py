@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from functools import cached_property
+from itertools import pairwise
 
 import tokenizers
 
@@ -30,21 +31,32 @@ class PlainEncoder:
         return self._encode(text, self._marking if marked else self._unmarked)
 
     def _encode(self, text: str, encoder: tokenizers.Tokenizer) -> list[int]:
-        encoding = encoder.encode(text, add_special_tokens=False)
-        ids: list[int] = encoding.ids
-        if self._controls.ids.isdisjoint(ids):
-            return ids
-        # Some vocabularies hold a control token's text as an ordinary piece, have merges that lead
-        # to it, or compose it from other characters: cut inside, the piece cannot form.
-        start, end = next(
+        found: list[int] = []
+        sections = [(text, encoder)]  # the next one last
+        while sections:
+            section, encoder = sections.pop()
+            encoding = encoder.encode(section, add_special_tokens=False)
+            if self._controls.ids.isdisjoint(encoding.ids):
+                found += encoding.ids
+                continue
+            # Some vocabularies hold a control token's text as an ordinary piece, have merges that
+            # lead to it, or compose it from other characters: cut inside, the piece cannot form.
+            cuts = [0, *self._cuts(encoding), len(section)]
+            parts = [section[start:end] for start, end in pairwise(cuts)]
+            sections += [(part, self._unmarked) for part in reversed(parts[1:])]
+            sections.append((parts[0], encoder))
+        return found
+
+    def _cuts(self, encoding: tokenizers.Encoding) -> list[int]:
+        """Where to cut: after the first character of each control token."""
+        spans = [
             span
-            for token, span in zip(ids, encoding.offsets, strict=True)
+            for token, span in zip(encoding.ids, encoding.offsets, strict=True)
             if token in self._controls.ids
-        )
-        if end - start < 2:
+        ]
+        if any(end - start < 2 for start, end in spans):
             raise InvalidRequest("The text cannot be told from one of the model's control tokens.")
-        before, after = text[: start + 1], text[start + 1 :]
-        return self._encode(before, encoder) + self._encode(after, self._unmarked)
+        return [start + 1 for start, _ in spans]
 
     @cached_property
     def _marks_every_section(self) -> bool:
