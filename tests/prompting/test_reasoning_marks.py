@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from antiphon.prompting.prompter import TextPrompter
-from antiphon.prompting.reasoning_marks import reasoning_family
+from antiphon.prompting.reasoning_marks import reasoning_family, thinks_unasked
 from antiphon.prompting.template import ChatTemplate
 from antiphon.prompting.tokenizer import load_tokenizer
 from known_replies import FILES
@@ -48,3 +48,23 @@ def test_without_a_template_text_is_text() -> None:
 
 def test_the_fixture_model_thinks() -> None:
     assert reasoning_family(TextPrompter.load(FILES)) == "think"
+
+
+@pytest.mark.parametrize(
+    ("after", "expected"),
+    [
+        ("", True),
+        ("{% if enable_thinking is false %}<think></think>{% endif %}", True),
+        ("{% if enable_thinking %}/think {% endif %}", False),
+        ("{% if not thinking %}</think>{% endif %}", False),
+    ],
+)  # fmt: skip
+def test_whether_it_thinks_unasked_is_told_by_the_prompt(after: str, expected: bool) -> None:
+    prompter = TextPrompter(
+        load_tokenizer(FILES), ChatTemplate(template("<think>", "</think>", after))
+    )
+    assert thinks_unasked(prompter) == expected
+
+
+def test_the_fixture_model_thinks_only_if_it_is_asked() -> None:
+    assert not thinks_unasked(TextPrompter.load(FILES))

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import gc
+import threading
 from array import array
 from collections.abc import Callable
 from concurrent.futures import Future
@@ -185,3 +187,15 @@ def test_another_thread_compiles() -> None:
     assert compiler.want(DIGITS) is None
     assert not isinstance(outcome.result(20), GrammarRefused)
     assert compiler.want(DIGITS) is outcome.result()
+
+
+def test_its_threads_end_with_it() -> None:
+    workers = Workers(1)
+    threads: Future[threading.Thread] = Future()
+    workers.put(lambda: threads.set_result(threading.current_thread()))
+    thread = threads.result(20)
+    assert thread.is_alive()
+    del workers
+    gc.collect()
+    thread.join(20)
+    assert not thread.is_alive()

@@ -15,30 +15,40 @@ _stack_size = threading.Lock()
 
 
 class Workers:
-    """``count`` threads, started with the first work, that take work in turn."""
+    """``count`` threads, started with the first work, that take work in turn.
+
+    They end when nobody has a reference to it any more.
+    """
 
     def __init__(self, count: int = 2) -> None:
         self._count = count
-        self._started = 0
-        self._work: SimpleQueue[Callable[[], None]] = SimpleQueue()
+        self._threads: list[threading.Thread] = []
+        self._work: SimpleQueue[Callable[[], None] | None] = SimpleQueue()
+
+    def __del__(self) -> None:
+        for _ in self._threads:
+            self._work.put(None)
 
     def put(self, work: Callable[[], None]) -> None:
         """Have it done; it must not raise."""
-        if self._started < self._count:
-            self._started += 1
-            self._start()
+        if len(self._threads) < self._count:
+            self._threads.append(_started(self._work))
         self._work.put(work)
 
-    def _start(self) -> None:
-        # Daemons: whoever leaves does not wait for a form that nobody will use.
-        thread = threading.Thread(target=self._run, name="grammar", daemon=True)
-        with _stack_size:
-            usual = threading.stack_size(STACK_BYTES)
-            try:
-                thread.start()
-            finally:
-                threading.stack_size(usual)
 
-    def _run(self) -> None:
-        while True:
-            self._work.get()()
+def _started(work: SimpleQueue[Callable[[], None] | None]) -> threading.Thread:
+    # A daemon: whoever leaves does not wait for a form that nobody will use.
+    thread = threading.Thread(target=_run, args=(work,), name="grammar", daemon=True)
+    with _stack_size:
+        usual = threading.stack_size(STACK_BYTES)
+        try:
+            thread.start()
+        finally:
+            threading.stack_size(usual)
+    return thread
+
+
+def _run(work: SimpleQueue[Callable[[], None] | None]) -> None:
+    while (one := work.get()) is not None:
+        one()
+        del one  # and with it what it knows, until there is more to do
