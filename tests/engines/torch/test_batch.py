@@ -96,3 +96,9 @@ def test_a_window_hides_what_is_too_far_back() -> None:
     (chunk,) = a_batch([[a_chunk(1, 14, 4)]], window=16).groups
     assert chunk.mask is not None
     assert (chunk.mask[0, 0] == 0).sum(-1).tolist() == [15, 16, 16, 16] * 2
+
+
+def test_pages_that_a_step_fills_need_no_clearing() -> None:
+    assert a_batch([[a_chunk(1, 0, 40)]]).fresh.tolist() == [102]
+    assert a_batch([[a_chunk(1, 0, 32)]]).fresh.tolist() == []
+    assert a_batch([[a_chunk(1, 16, 1)]]).fresh.tolist() == [101]

@@ -62,7 +62,8 @@ def build_batch(
         begin = first
         for chunk in group:
             _fill(table[:, first : first + chunk.count], chunk)
-            fresh.extend(chunk.table.pages[pages_for(chunk.start) : _pages_seen(chunk)])
+            if chunk.end % PAGE_SIZE and pages_for(chunk.start) < _pages_seen(chunk):
+                fresh.append(chunk.table.pages[_pages_seen(chunk) - 1])
             first += chunk.count
             last_row[id(chunk)] = first - 1
         length = max(chunk.end for chunk in group)

@@ -31,7 +31,7 @@ class StepBatch:
     slots: torch.Tensor
     """int64 [N]: where their keys and values go."""
     fresh: torch.Tensor
-    """int64 [P]: pages that the step is the first to write in."""
+    """int64 [P]: pages that the step is the first to write in and does not fill."""
     groups: list[AttentionGroup]
     """Together they cover all N rows."""
     drawing: torch.Tensor
