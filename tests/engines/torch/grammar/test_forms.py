@@ -17,12 +17,13 @@ from engines.torch.grammar.writing import EOS, a_grammar, allowed, takes, vocabu
 SEEDS = range(6)
 
 names = st.text('abcdé"\\ /~', min_size=1, max_size=4)
+exact = st.integers(-(2**53), 2**53)
 scalars = st.one_of(
     st.builds(lambda least, more: {"type": "integer", "minimum": least, "maximum": least + more},
               st.integers(-1000, 1000), st.integers(0, 5000)),
     st.builds(lambda most: {"type": "string", "maxLength": most}, st.integers(0, 5)),
     st.builds(lambda values: {"enum": values},
-              st.lists(st.one_of(names, st.integers(), st.none(), st.booleans()),
+              st.lists(st.one_of(names, exact, st.none(), st.booleans()),
                        min_size=1, max_size=4, unique_by=repr)),
     st.builds(lambda value: {"const": value}, names),
     st.sampled_from([{"type": "boolean"}, {"type": "null"}, {"type": ["boolean", "null"]},

@@ -17,6 +17,9 @@ remainder, which takes 0.3 s for so many."""
 LONGEST_PATTERNS = 16 * 1024
 """Characters of all patterns together."""
 
+LARGEST_EXACT = 2**53
+"""Beyond it the compiler writes another number than the one that is asked for."""
+
 
 def read_schema(text: str) -> Any:
     """The schema. Raises ``GrammarRefused`` for what is no JSON text, or nested too deeply."""
@@ -29,7 +32,8 @@ def read_schema(text: str) -> Any:
 
 
 def check_schema(schema: Any) -> None:
-    """Raises ``GrammarRefused`` for a schema that would take too long to compile."""
+    """Raises ``GrammarRefused`` for a schema that would take too long to compile, or come out as
+    another one."""
     multiples: dict[Decimal, str] = {}
     patterns = 0
     for place, key, value in entries(schema):
@@ -39,12 +43,20 @@ def check_schema(schema: Any) -> None:
             patterns += len(value)
         elif key == "patternProperties" and isinstance(value, dict):
             patterns += sum(map(len, value))
+        elif key in ("const", "enum"):
+            _check_numbers(value if isinstance(value, list) else [value], f"{place}/{key}")
         if patterns > LONGEST_PATTERNS:
             raise GrammarRefused(
                 f"{place}/{key}: the patterns of a schema may have {LONGEST_PATTERNS} characters "
                 "together"
             )
     _check_multiples(multiples)
+
+
+def _check_numbers(values: list[Any], place: str) -> None:
+    for value in values:
+        if isinstance(value, int) and abs(value) > LARGEST_EXACT:
+            raise GrammarRefused(f"{place}: {Decimal(value):.0e} is too large to be written exactly")
 
 
 def _check_multiples(multiples: dict[Decimal, str]) -> None:
