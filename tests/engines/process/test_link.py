@@ -77,6 +77,23 @@ async def test_a_request_that_cannot_be_sent_is_refused() -> None:
         assert watch[1].finish is watch[3].finish is Finish.LENGTH
 
 
+async def test_a_stop_with_grace_lets_requests_end() -> None:
+    """Though the interrupt that stops the server has reached the engine's process too."""
+    engine = fake()
+    async with started(engine) as watch:
+        engine.submit(ask(1, max_tokens=900))
+        await watch.grown(1, 1)
+        assert engine.process is not None
+        os.kill(engine.process.pid, signal.SIGINT)
+        async with anyio.create_task_group() as tasks:
+            tasks.start_soon(engine.stop, HANG_GUARD_S)
+            await watch.end()
+        assert (len(watch[1].tokens), watch[1].finish) == (900, Finish.LENGTH)
+        assert engine.process.status == 0
+        engine.submit(ask(2))
+        assert engine.process.story() == "left with status 0"
+
+
 async def test_signals_of_the_terminal_are_for_the_server() -> None:
     engine = fake()
     async with started(engine) as watch:

@@ -40,6 +40,8 @@ HELD: dict[str, dict[str, Any]] = {
     RESPONSES: {"input": "hi", "max_output_tokens": 5000},
 }
 
+FORM = {"enum": ["left", "right"]}
+
 
 @attrs.define
 class Served:
@@ -167,17 +169,6 @@ async def test_a_server_that_ends_while_its_engine_is_started_again_ends_at_once
         await server.until_ready(503)
 
 
-async def test_an_answer_under_way_may_end_when_the_server_does() -> None:
-    """The interrupt of the terminal is for the whole group: the engine goes on."""
-    async with served(grace_s=HANG_GUARD_S) as server:
-        process = server.lives[0].process
-        assert process is not None
-        os.kill(process.pid, signal.SIGINT)
-        body = {"model": "m", "prompt": "hi", "max_tokens": 900}
-        answer = await server.client.post(COMPLETIONS, json=body)
-        assert answer.json()["choices"][0]["text"] == "a" * 900
-
-
 @pytest.mark.skipif(sys.platform != "linux", reason="children are read from /proc")
 async def test_the_whole_program() -> None:
     """``antiphon serve`` on a real model, its engine killed by number."""
@@ -209,5 +200,8 @@ async def test_the_whole_program() -> None:
                     await anyio.sleep(0.02)  # the model needs the core
                 after = await client.post(CHAT, json=body)
                 assert after.json()["choices"] == before.json()["choices"]
+                form = {"type": "json_schema", "json_schema": {"name": "f", "schema": FORM}}
+                held = await client.post(CHAT, json={**body, "response_format": form})
+                assert json.loads(held.json()["choices"][0]["message"]["content"]) in FORM["enum"]
             server.send_signal(signal.SIGTERM)
             assert await server.wait() == 0
