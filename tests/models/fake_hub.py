@@ -25,6 +25,8 @@ class Fault:
     """The hub's own name for the error, which comes in a header."""
     cut_after: int | None = None
     """Bytes of the body that are sent before the connection breaks."""
+    stalls: bool = False
+    """After that the hub waits for the client to go away."""
     body: bytes | None = None
     """What is sent instead of the content."""
 
@@ -43,6 +45,9 @@ class FakeHub:
     """By ``api`` or the file's name: one a request, until there is none left."""
     asked: list[tuple[str, str | None]] = attrs.field(factory=list)
     """Path and ``Range`` of every request, in order."""
+
+    stalled: threading.Event = attrs.field(factory=threading.Event)
+    """Set when an answer stalls."""
 
     def siblings(self) -> list[dict[str, object]]:
         return [self._sibling(name, content) for name, content in self.files.items()]
@@ -118,7 +123,12 @@ class _Handler(BaseHTTPRequestHandler):
             start = int(asked.removeprefix("bytes=").removesuffix("-"))
             headers = {"Content-Range": f"bytes {start}-{len(content) - 1}/{len(content)}"}
             status = 206
-        return self._send(status, content[start:], headers, fault.cut_after)
+        self._send(status, content[start:], headers, fault.cut_after)
+        if fault.stalls:
+            self.wfile.flush()
+            self.fake.stalled.set()
+            self.rfile.read(1)
+        return None
 
     def _fault(self, name: str) -> Fault:
         faults = self.fake.faults.get(name)

@@ -6,6 +6,7 @@ import errno
 import json
 import os
 import shutil
+import signal
 import subprocess
 import sys
 from collections.abc import Iterator
@@ -355,6 +356,26 @@ def test_the_command_fetches_from_the_hub_of_the_environment(hub: FakeHub, tmp_p
     assert (refused.returncode, refused.stdout) == (1, "")
     assert refused.stderr.startswith("Error: There is no model org/none on ")
     assert refused.stderr.count("\n") == 1
+
+
+@pytest.mark.parametrize("how", [signal.SIGINT, signal.SIGTERM, signal.SIGKILL])
+def test_an_ended_fetch_leaves_no_half_model(
+    how: signal.Signals, hub: FakeHub, tmp_path: Path
+) -> None:
+    hub.faults["model.safetensors"] = [Fault(cut_after=500, stalls=True)]
+    environment = {**os.environ, "HF_ENDPOINT": hub.url, "ANTIPHON_CACHE": str(tmp_path)}
+    command = [sys.executable, "-m", "antiphon", "fetch", "--quiet", "org/tiny"]
+    with subprocess.Popen(command, env=environment, stderr=subprocess.PIPE, text=True) as process:
+        assert hub.stalled.wait(30)
+        process.send_signal(how)
+        _, words = process.communicate()
+    assert process.returncode != 0
+    assert words.strip() == ("Aborted!" if how == signal.SIGINT else "")
+    assert find(TINY, cache=tmp_path) is None
+
+    path = fetch_from_hub(TINY, cache=tmp_path, quiet=True)
+    assert (path / "model.safetensors").read_bytes() == WEIGHTS
+    assert hub.ranges("config.json") == [None]
 
 
 @pytest.mark.parametrize(

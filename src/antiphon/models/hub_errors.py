@@ -55,7 +55,7 @@ def explained(hub: HubName) -> Iterator[None]:
         raise StartupError(
             f"{hub} did not come whole: {str(failure).splitlines()[0]} Try again."
         ) from failure
-    except (ValueError, TypeError, KeyError) as failure:
+    except (ValueError, TypeError, KeyError, AttributeError) as failure:
         raise StartupError(
             f"{endpoint} does not answer like a model hub ({type(failure).__name__}: "
             f"{' '.join(str(failure).split())[:200]}). Check HF_ENDPOINT and the proxies."
