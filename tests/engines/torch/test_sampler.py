@@ -189,12 +189,11 @@ def test_slots_that_change_hands_and_sequences_that_come_back() -> None:
     ]
     for _ in range(120):
         some = [int(one) for one in random.choice(12, size=random.integers(1, 5), replace=False)]
-        slots = random.permutation(4)
         running = [sequences[key] for key in some]
-        for sequence, slot in zip(running, slots, strict=False):
-            sequence.slot = int(slot)
         logits = torch.from_numpy(random.normal(size=(len(some), vocab)).astype(np.float32))
-        for _ in range(2):
+        for _ in range(2):  # the same sequences twice, the second time in other slots
+            for sequence, slot in zip(running, random.permutation(4), strict=False):
+                sequence.slot = int(slot)
             drawn = sampler.sample(logits, running).token
             kept = [sequence.slot for sequence in running]
             assert drawn == sample(logits, running).token
