@@ -34,7 +34,10 @@ ARROWS: dict[str, set[str]] = {
         "transport.settings",
     },
     "engines": {"errors"},
-    "engines.torch": {"engines.child", "engines.frame_builder", "engines.outbox", "engines.port", "errors", "models"},
+    "engines.torch": {
+        "engines.child", "engines.frame_builder", "engines.outbox", "engines.port", "errors",
+        "models",
+    },
     "errors": set(),
     "greeting": {"config", "runs.catalogue"},
     "loading": {

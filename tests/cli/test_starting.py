@@ -44,7 +44,7 @@ class Slow:
         self.url = listener.url
         return listener
 
-    async def load(self, config: Config) -> Loaded:
+    async def load(self, config: Config, restarted: object) -> Loaded:
         self.begun.set()
         await self.go_on.wait()
         return await load_replay(config)
@@ -106,7 +106,7 @@ async def test_a_signal_ends_a_server_that_is_being_loaded(monkeypatch: pytest.M
 async def test_a_model_that_cannot_be_loaded_ends_it_with_the_reason(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    async def fail(config: Config) -> Loaded:
+    async def fail(config: Config, restarted: object) -> Loaded:
         raise StartupError("no such model")
 
     monkeypatch.setattr(antiphon.serving, "load", fail)

@@ -160,7 +160,7 @@ async def test_so_does_that_of_the_application(monkeypatch: pytest.MonkeyPatch) 
 async def test_a_load_that_fails_after_the_signal_is_no_failure_of_the_server(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    async def load(config: Config) -> Loaded:
+    async def load(config: Config, restarted: object) -> Loaded:
         try:
             signal.raise_signal(signal.SIGTERM)
             await anyio.sleep_forever()
