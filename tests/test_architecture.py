@@ -63,6 +63,7 @@ HOMES: dict[str, set[str]] = {
     "cattrs": {"requests"},
     "click": {"__main__", "cli"},
     "itsdangerous": {"runs.envelope"},
+    "llguidance": {"engines.torch.grammar"},
     "numpy": {"engines.torch", "requests.token_ids"},
     "prometheus_client": {"api.counters", "api.engine_metrics", "api.metrics"},
 }

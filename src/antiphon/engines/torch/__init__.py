@@ -11,6 +11,7 @@ torch itself is imported when an engine starts, so importing this package is che
     runner.py     one step on the device; batch.py: its tensors
     models/       the decoder;  weights/  files to tensors
     sampling/     from logits to a token, and to the logprobs of a prompt (prompt_scores.py)
+    grammar/      forms that texts are held to, as masks
 """
 
 from antiphon.engines.torch.engine import TorchEngine
