@@ -56,7 +56,9 @@ def check_schema(schema: Any) -> None:
 def _check_numbers(values: list[Any], place: str) -> None:
     for value in values:
         if isinstance(value, int) and abs(value) > LARGEST_EXACT:
-            raise GrammarRefused(f"{place}: {Decimal(value):.0e} is too large to be written exactly")
+            raise GrammarRefused(
+                f"{place}: {Decimal(value):.0e} is too large to be written exactly"
+            )
 
 
 def _check_multiples(multiples: dict[Decimal, str]) -> None:
