@@ -75,10 +75,16 @@ def bench(session: nox.Session) -> None:
     ``nox -s bench -- -k lifecycle``: arguments are pytest's, and leave the served model out.
     ``nox -s bench -- serve``: the whole front end under load (``docs/performance.md``).
     ``nox -s bench -- engine``: the engine beside llama.cpp and transformers (same page).
+    ``nox -s bench -- load``: a real server under sixteen clients that want everything at once.
     """
     install(session, "bench")
     if session.posargs[:1] == ["engine"]:
         _bench_engine(session)
+        return
+    if session.posargs[:1] == ["load"]:
+        # In float32 a text is the same alone and in company.
+        options = session.posargs[1:] or ["--dtype", "float32", "--weights", "float"]
+        session.run("python", "-m", "benchmarks.mixed_load", *options)
         return
     if session.posargs[:1] == ["serve"]:
         session.run("python", "-m", "benchmarks.serve", *session.posargs[1:])
