@@ -74,7 +74,7 @@ class Bare:
         decoder, cache = self._runner.decoder, self._runner.cache
         chunks = [Chunk(row, row.cached, count) for row in rows]
         batch = build_batch(
-            attention_groups(chunks),
+            attention_groups(chunks, torch.device("cpu")),
             drawing=chunks,
             heads_per_key=decoder.config.heads // decoder.config.kv_heads,
             window=decoder.config.sliding_window,

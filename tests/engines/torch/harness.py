@@ -43,7 +43,7 @@ def engine_logits(engine: EngineLoop, ids: Sequence[int], chunks: Sequence[int])
     rows, config = [], runner.decoder.config
     assert sum(chunks) == len(ids)
     for count in chunks:
-        groups = attention_groups([Chunk(sequence, sequence.cached, count)])
+        groups = attention_groups([Chunk(sequence, sequence.cached, count)], torch.device("cpu"))
         batch = build_batch(
             groups,
             heads_per_key=config.heads // config.kv_heads,

@@ -10,8 +10,8 @@ import anyio
 import pytest
 
 from antiphon.engines.frame_builder import FrameBuilder
-from antiphon.engines.port import Gauges, StepFrame
 from antiphon.engines.outbox import BACKLOG_WARNING, Outbox
+from antiphon.engines.port import Gauges, StepFrame
 
 
 def a_frame(step: int) -> StepFrame:

@@ -10,7 +10,7 @@ import numpy as np
 import torch
 from numpy.typing import NDArray
 
-from antiphon.engines.torch.models.attention import AttentionGroup
+from antiphon.engines.torch.models.attention import Attending, AttentionGroup, SingleToken
 from antiphon.engines.torch.models.decoder import StepBatch
 from antiphon.engines.torch.pages import PAGE_SIZE, pages_for
 from antiphon.engines.torch.step import Chunk
@@ -18,14 +18,14 @@ from antiphon.engines.torch.step import Chunk
 Ints: TypeAlias = NDArray[np.int64]
 
 
-def attention_groups(chunks: Sequence[Chunk]) -> list[list[Chunk]]:
-    """The chunks that attend together.
+def attention_groups(chunks: Sequence[Chunk], device: torch.device) -> list[list[Chunk]]:
+    """The chunks that attend together: on a CPU each for itself.
 
-    Single tokens share a group when their page counts have the same binary length, so padding
-    never doubles the pages read; longer chunks stand alone.
+    Elsewhere single tokens share a group when their page counts have the same binary length, so
+    padding never doubles the pages read; longer chunks stand alone.
     """
-    if len(chunks) == 1:
-        return [list(chunks)]
+    if device.type == "cpu":
+        return [[chunk] for chunk in chunks]
     singles: dict[int, list[Chunk]] = defaultdict(list)
     alone = []
     for chunk in chunks:
@@ -56,7 +56,7 @@ def build_batch(
     table = np.empty((3, rows), dtype=np.int64)
     fresh: list[int] = []
     last_row: dict[int, int] = {}
-    tensors = []
+    tensors: list[Attending] = []
     first = 0
     for group in groups:
         begin = first
@@ -66,6 +66,9 @@ def build_batch(
                 fresh.append(chunk.table.pages[_pages_seen(chunk) - 1])
             first += chunk.count
             last_row[id(chunk)] = first - 1
+        if device.type == "cpu" and len(group) == 1 and group[0].count == 1:
+            tensors.append(_single(group[0], begin, window))
+            continue
         length = max(chunk.end for chunk in group)
         pages = _padded_pages(group, padding_page)
         hidden = _hidden(group, length, window)
@@ -76,6 +79,7 @@ def build_batch(
                 pages=_upload(pages, device),
                 first_slot=_first_slot(pages) if len(group) == 1 else None,
                 length=length,
+                dtype=dtype,
                 mask=None if hidden is None else _mask(hidden, heads_per_key, dtype, device),
             )
         )
@@ -91,6 +95,20 @@ def build_batch(
         groups=tensors,
         drawing=_upload(np.array(draws, dtype=np.int64), device),
     )
+
+
+def _single(chunk: Chunk, row: int, window: int | None) -> SingleToken:
+    """One token; the pages that lie wholly before its window are not looked at."""
+    first = 0 if window is None else max(chunk.end - window, 0)
+    length, skipped = chunk.end - first, first // PAGE_SIZE
+    held = chunk.table.pages[skipped : _pages_seen(chunk)]
+    first -= skipped * PAGE_SIZE
+    rows, apart = slice(row, row + 1), None
+    if held[-1] - held[0] == len(held) - 1 and held == list(range(held[0], held[-1] + 1)):
+        first += held[0] * PAGE_SIZE
+    else:
+        apart = torch.tensor(held)
+    return SingleToken(rows, apart, first, length)
 
 
 def _fill(columns: Ints, chunk: Chunk) -> None:

@@ -16,7 +16,7 @@ from antiphon.engines.torch.inbox import Formed, Inbox
 from antiphon.engines.torch.loop import EngineLoop
 from antiphon.engines.torch.models.config import DecoderConfig
 from antiphon.engines.torch.models.decoder import Decoder
-from antiphon.engines.torch.models.kv_cache import KVCache, page_bytes
+from antiphon.engines.torch.models.kv_cache import KVCache, cache_dtype, page_bytes
 from antiphon.engines.torch.options import EngineOptions
 from antiphon.engines.torch.pages import PAGE_SIZE, PagePool, pages_for
 from antiphon.engines.torch.runner import Runner
@@ -48,8 +48,9 @@ def load(options: EngineOptions, inbox: Inbox, emit: Callable[[StepFrame], None]
             f"{config.vocab_size} tokens"
         )
     weights = load_weights(files, source, dtype, device, options.weights, options.cache)
-    pages = _kv_pages(config, dtype, device, options)
-    cache = KVCache(config, pages, dtype, device)
+    kept_in = cache_dtype(dtype, device)
+    pages = _kv_pages(config, kept_in, device, options)
+    cache = KVCache(config, pages, kept_in, device)
     context_length = min(config.context_length, pages * PAGE_SIZE)
     sampler = Sampler(options.max_running, config.vocab_size, device)
     masks = Masks(config.vocab_size)

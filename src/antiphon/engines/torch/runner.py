@@ -68,7 +68,7 @@ class Runner:
         pending = None
         if self.masks is not None and any(one.grammar is not None for one in sequences):
             pending = self.masks.begin(sequences)  # beside the forward pass
-        groups = attention_groups(step.chunks)
+        groups = attention_groups(step.chunks, self._device)
         config = self.decoder.config
         batch = build_batch(
             groups,

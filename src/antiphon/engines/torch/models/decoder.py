@@ -11,9 +11,9 @@ import attrs
 import torch
 import torch.nn.functional as F  # noqa: N812  # torch's own convention
 
-from antiphon.engines.torch.models.attention import AttentionGroup, attend, query_rows
+from antiphon.engines.torch.models.attention import Attending
 from antiphon.engines.torch.models.config import DecoderConfig
-from antiphon.engines.torch.models.kv_cache import KVCache
+from antiphon.engines.torch.models.kv_cache import KVCache, cache_dtype
 from antiphon.engines.torch.models.linear import Linear
 from antiphon.engines.torch.models.norm import MirroredNorm, mirror
 from antiphon.engines.torch.models.rope import RopeTable
@@ -32,7 +32,7 @@ class StepBatch:
     """int64 [N]: where their keys and values go."""
     fresh: torch.Tensor
     """int64 [P]: pages that the step is the first to write in and does not fill."""
-    groups: list[AttentionGroup]
+    groups: list[Attending]
     """Together they cover all N rows."""
     drawing: torch.Tensor
     """int64 [R]: the rows that draw a token."""
@@ -45,7 +45,10 @@ class Decoder:
         self.config = config
         self.weights = weights
         embedding, eps = weights.embedding, config.norm_eps
-        self._rope = RopeTable(config, context_length, embedding.dtype, embedding.device)
+        self._dtype = embedding.dtype
+        self._rope = RopeTable(
+            config, context_length, cache_dtype(self._dtype, embedding.device), embedding.device
+        )
         self._mirror = mirror(embedding)
         self._norm = MirroredNorm(weights.norm, eps)
         self._norms = [
@@ -61,8 +64,9 @@ class Decoder:
         stream = x * self._mirror  # [N, 2, hidden]: beside its own negative, for the norms
         rows = stream.view(x.shape[0], -1)
         rotation = self._rope.at(batch.positions)
-        queries = [
-            query_rows(rotation.queries, group, self.config.kv_heads) for group in batch.groups
+        attending = [
+            (group.queries(rotation.queries, self.config.kv_heads), group.attend)
+            for group in batch.groups
         ]
         for index, layer in enumerate(self.weights.layers):
             attention_norm, ffn_norm = self._norms[index]
@@ -71,11 +75,8 @@ class Decoder:
                 self._norm_heads(layer, qkv)
             rotation.turn(qkv)
             cache.write(index, batch.slots, rotation.keys_values)
-            mixed = [
-                attend(of_group, cache, index, group)
-                for of_group, group in zip(queries, batch.groups, strict=True)
-            ]
-            made = layer.output(mixed[0] if len(mixed) == 1 else torch.cat(mixed))
+            mixed = [attend(queries, cache, index) for queries, attend in attending]
+            made = layer.output((mixed[0] if len(mixed) == 1 else torch.cat(mixed)).to(self._dtype))
             stream.addcmul_(made.unsqueeze(1), self._mirror)
             wide = layer.gate_up(ffn_norm(rows))
             made = F.silu(wide.narrow(1, 0, ffn)).mul_(wide.narrow(1, ffn, ffn))

@@ -10,6 +10,15 @@ from antiphon.engines.torch.models.config import DecoderConfig
 from antiphon.engines.torch.pages import PAGE_SIZE
 
 
+def cache_dtype(dtype: torch.dtype, device: torch.device) -> torch.dtype:
+    """What keys and values of a decoder of ``dtype`` are kept in: float32 on a CPU.
+
+    One query against them is then a matter of two plain products, where bfloat16 would have to be
+    repacked each time. It takes twice the memory.
+    """
+    return torch.float32 if device.type == "cpu" else dtype
+
+
 def page_bytes(config: DecoderConfig, dtype: torch.dtype) -> int:
     """Bytes of one page over all layers."""
     return 2 * config.layers * PAGE_SIZE * config.kv_size * dtype.itemsize
@@ -38,8 +47,9 @@ class KVCache:
         self._by_slot = pool.view(config.layers, -1, width).unbind()
         self._by_page = pool.view(config.layers, pages + 1, -1).unbind()
         heads = pool.view(config.layers, -1, 2, config.kv_heads, config.head_dim)
-        self._keys = heads[:, :, 0].transpose(1, 2).unsqueeze(1).unbind()
-        self._values = heads[:, :, 1].transpose(1, 2).unsqueeze(1).unbind()
+        self._keys = heads[:, :, 0].transpose(1, 2).unbind()
+        self._values = heads[:, :, 1].transpose(1, 2).unbind()
+        self._turned_keys = [keys.transpose(1, 2) for keys in self._keys]
         self._shape = (2, config.kv_heads, config.head_dim)
 
     def clear(self, pages: torch.Tensor) -> None:
@@ -61,9 +71,26 @@ class KVCache:
         ``length`` slots from ``first`` on, each [1, kv_heads, length, head_dim].
         """
         return (
-            self._keys[layer].narrow(2, first, length),
-            self._values[layer].narrow(2, first, length),
+            self._keys[layer].narrow(1, first, length).unsqueeze(0),
+            self._values[layer].narrow(1, first, length).unsqueeze(0),
         )
+
+    def of_one(
+        self, layer: int, pages: torch.Tensor | None, first: int, length: int
+    ) -> tuple[torch.Tensor, torch.Tensor]:
+        """``length`` keys and values of one sequence for a single query.
+
+        [kv_heads, head_dim, length] and [kv_heads, length, head_dim]. They begin at slot ``first``
+        of the pool, or of ``pages`` (int64 [P]), which are copied.
+        """
+        if pages is None:
+            return (
+                self._turned_keys[layer].narrow(2, first, length),
+                self._values[layer].narrow(1, first, length),
+            )
+        both = self._by_page[layer].index_select(0, pages).view(-1, *self._shape)
+        both = both.narrow(0, first, length)
+        return both.select(1, 0).permute(1, 2, 0), both.select(1, 1).transpose(0, 1)
 
     def gather(
         self, layer: int, pages: torch.Tensor, batch: int, length: int

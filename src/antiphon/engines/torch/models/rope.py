@@ -52,7 +52,7 @@ class Rotation:
         The cosine twice (faster than to spread it each time), minus the sine and the sine; 1 and 0
         for values, which are not turned.
         """
-        self._cos, self._sin = cos, sin
+        self._cos, self._sin, self._shape = cos, sin, cos.shape
         self._place = torch.empty_like(cos)
         tokens, count, _, half = cos.shape
         rows = self._place.view(tokens, count * 2 * half)
@@ -63,12 +63,16 @@ class Rotation:
 
     def turn(self, qkv: torch.Tensor) -> None:
         """[N, all heads * head_dim]: queries, keys and values of a layer."""
-        halves = qkv.view(self._cos.shape)
+        halves = qkv.to(self._place.dtype).view(self._shape)
         torch.mul(halves, self._cos, out=self._place).addcmul_(halves.flip(2), self._sin)
 
 
 class RopeTable:
-    """The factors of every position below ``positions``, and of no turn at all."""
+    """The factors of every position below ``positions``, and of no turn at all.
+
+    ``dtype`` is what queries, keys and values are turned in, and so kept in. Queries are multiplied
+    by ``1 / sqrt(head_dim)`` as well, which attention would do otherwise.
+    """
 
     def __init__(
         self, config: DecoderConfig, positions: int, dtype: torch.dtype, device: torch.device
@@ -81,6 +85,7 @@ class RopeTable:
         self._sin = torch.cat((-sin, sin), dim=1).to(device, dtype)
         self._still = torch.full((1, config.kv_heads), positions, device=device)
         self._turning, self._queries = config.heads + config.kv_heads, config.heads
+        self._scale = config.head_dim**-0.5
 
     def at(self, positions: torch.Tensor) -> Rotation:
         """Those of ``positions``: int64 [N]."""
@@ -88,8 +93,8 @@ class RopeTable:
         turning = positions.unsqueeze(1).expand(tokens, self._turning)
         rows = torch.cat((turning, self._still.expand(tokens, -1)), dim=1)
         shape = (tokens, rows.shape[1], 2, -1)
-        return Rotation(
-            self._cos.index_select(0, rows.view(-1)).view(shape),
-            self._sin.index_select(0, rows.view(-1)).view(shape),
-            self._queries,
-        )
+        cos = self._cos.index_select(0, rows.view(-1)).view(shape)
+        sin = self._sin.index_select(0, rows.view(-1)).view(shape)
+        for factor in (cos, sin):
+            factor[:, : self._queries].mul_(self._scale)
+        return Rotation(cos, sin, self._queries)
