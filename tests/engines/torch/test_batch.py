@@ -142,7 +142,7 @@ def test_tokens_attend_alone_as_they_do_together(window: int | None) -> None:
     generator = torch.Generator().manual_seed(4)
     cache = KVCache(config, 700, torch.float32, CPU)
     every = torch.arange(700 * 16)
-    cache.write(0, every, torch.randn((len(every), 2 * config.kv_size), generator=generator))
+    cache.write(0, every, torch.randn((4, len(every), 8), generator=generator))
     chunks = [a_chunk(key, start, 1) for key, start in enumerate((0, 15, 16, 37, 47, 63), 1)]
     chunks[3].table.pages.reverse()
     turned = torch.randn((len(chunks), 4, 8), generator=generator)

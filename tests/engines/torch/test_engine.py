@@ -344,7 +344,7 @@ async def test_one_request_cannot_poison_the_next(tiny: ModelFiles) -> None:
         assert engine._engine is not None
         runner = engine._engine.runner
         assert isinstance(runner, Runner)
-        runner.cache._pool[:, : runner.cache.padding_page] = np.nan
+        runner.cache._by_page[:, :, : runner.cache.padding_page] = np.nan
         engine.submit(longer)
         engine.submit(shorter)
         await watch.finished(1, 2)

@@ -58,8 +58,10 @@ class Rotation:
         rows = self._place.view(tokens, count * 2 * half)
         self.queries = rows[:, : heads * 2 * half].view(tokens, heads, 2 * half)
         """[N, heads, head_dim], of the layer turned last."""
-        self.keys_values = rows[:, heads * 2 * half :]
-        """[N, 2 * kv_size], as the cache takes them."""
+        self.keys_values = (
+            self._place[:, heads:].view(tokens, count - heads, 2 * half).transpose(0, 1)
+        )
+        """[2 * kv_heads, N, head_dim], as the cache takes them."""
 
     def turn(self, qkv: torch.Tensor) -> None:
         """[N, all heads * head_dim]: queries, keys and values of a layer."""
