@@ -5,6 +5,7 @@ from __future__ import annotations
 import logging
 import os
 import sys
+import threading
 from contextlib import suppress
 from pathlib import Path
 from typing import Any, get_args
@@ -175,14 +176,15 @@ def serve(**options: Any) -> None:
         at_rest = anyio.run(serve_forever, config, say, backend_options=loop)
     except StartupError as error:
         raise click.ClickException(with_sources(str(error))) from None
-    if not at_rest:
+    if not at_rest or any(thread.daemon for thread in threading.enumerate()):
         _leave()
 
 
 def _leave() -> None:
-    """End the process and whatever threads are left that load a model or run it.
+    """End the process and whatever threads are left: that load a model, run it or compile a form.
 
-    The interpreter would wait for them, or pull itself away under native code that goes on.
+    The interpreter would wait for them, or pull itself away under native code that goes on: a
+    thread that comes back from there finds nothing to come back to, and the process ends by SIGSEGV.
     """
     with suppress(OSError):  # whoever read them has gone
         sys.stdout.flush()

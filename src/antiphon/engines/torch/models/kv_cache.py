@@ -29,7 +29,7 @@ class KVCache:
 
     A slot is ``page * PAGE_SIZE + offset``. What one head has of a sequence lies together as far as
     the sequence's pages do, so that reading it is reading on: with all heads of a token side by
-    side 4,000 tokens took five times as long. The page behind the last one pads batches of unequal
+    side a step at 4,000 tokens took three times as long. The page behind the last one pads batches of unequal
     length and is never written.
     """
 
@@ -54,8 +54,9 @@ class KVCache:
     def clear(self, pages: torch.Tensor) -> None:
         """Zero ``pages`` (int64 [P]) before their first use.
 
-        A mask hides the unwritten end of a page but not a NaN in it: one that an earlier sequence
-        left behind would reach its new owner.
+        Sequences that attend together are read to the length of the longest. A mask hides the
+        unwritten end of a page but not a NaN in it: one that an earlier sequence left behind would
+        reach its new owner.
         """
         if len(pages):
             self._by_page.index_fill_(2, pages, 0)
