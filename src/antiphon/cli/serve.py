@@ -184,7 +184,7 @@ def _leave() -> None:
     """End the process and whatever threads are left: that load a model, run it or compile a form.
 
     The interpreter would wait for them, or pull itself away under native code that goes on: a
-    thread that comes back from there finds nothing to come back to, and the process ends by SIGSEGV.
+    thread that comes back from there finds nothing to come back to, and crashes.
     """
     with suppress(OSError):  # whoever read them has gone
         sys.stdout.flush()

@@ -29,8 +29,8 @@ class KVCache:
 
     A slot is ``page * PAGE_SIZE + offset``. What one head has of a sequence lies together as far as
     the sequence's pages do, so that reading it is reading on: with all heads of a token side by
-    side a step at 4,000 tokens took three times as long. The page behind the last one pads batches of unequal
-    length and is never written.
+    side a step at 4,000 tokens took three times as long. The page behind the last one pads batches
+    of unequal length and is never written.
     """
 
     def __init__(
