@@ -101,14 +101,16 @@ class Opening:
         self.door = Door(make_starting_app(config, self.metrics))
         self.at_rest = False
         """Whether no thread loads or runs a model any more."""
-        self.failure: Exception | None = None
+        self.failure: BaseException | None = None
         """What ended the server, where it was no signal."""
 
     async def run(self, urls: Sequence[str], say: Callable[[str], None]) -> None:
         """Load, open, and keep the engine going until cancelled. A failure ends the server."""
         try:
             await self._load_and_run(urls, say)
-        except Exception as failure:
+        except asyncio.CancelledError:
+            raise
+        except BaseException as failure:  # a library's panic is no Exception, and ends it as well
             if self._ending.asked.is_set():
                 log.warning("a failure at the end of the server", exc_info=failure)
             else:
@@ -140,8 +142,8 @@ def _settle() -> None:
     gc.freeze()
 
 
-def _alone(failure: Exception) -> Exception:
+def _alone(failure: BaseException) -> BaseException:
     """The failure itself, out of the groups that task groups make of it."""
-    while isinstance(failure, ExceptionGroup) and len(failure.exceptions) == 1:
+    while isinstance(failure, BaseExceptionGroup) and len(failure.exceptions) == 1:
         failure = failure.exceptions[0]
     return failure

@@ -112,3 +112,16 @@ async def test_a_model_that_cannot_be_loaded_ends_it_with_the_reason(
     monkeypatch.setattr(antiphon.serving, "load", fail)
     with anyio.fail_after(GUARD_S), pytest.raises(StartupError, match="no such model"):
         await serve_forever(CONFIG, lambda line: None)
+
+
+class Panic(BaseException):
+    """As native libraries raise it: no ``Exception``."""
+
+
+async def test_whatever_a_load_raises_ends_the_server(monkeypatch: pytest.MonkeyPatch) -> None:
+    async def fail(config: Config, restarted: object) -> Loaded:
+        raise Panic("range end index 2 out of range")
+
+    monkeypatch.setattr(antiphon.serving, "load", fail)
+    with anyio.fail_after(GUARD_S), pytest.raises(Panic, match="out of range"):
+        await serve_forever(CONFIG, lambda line: None)

@@ -19,9 +19,11 @@ from antiphon.prompting import (
     tekken_vocabulary,
 )
 from antiphon.prompting.control_tokens import ControlTokens
+from antiphon.prompting.panics import panics_as
 from antiphon.prompting.plain_encoder import PlainEncoder
 from antiphon.prompting.vocabulary import Vocabulary
 
+_PROBE = "".join(map(chr, range(0x20, 0x7F)))
 _SURROGATE = re.compile("[\ud800-\udfff]")
 
 
@@ -55,7 +57,8 @@ class Tokenizer:
         """
         require_unicode(text)
         if allow_special:
-            encoding = self._encoder.encode(text, add_special_tokens=add_special_tokens)
+            with panics_as(_cannot_encode):
+                encoding = self._encoder.encode(text, add_special_tokens=add_special_tokens)
             return array("I", encoding.ids)
         ids = array("I", self.encode_plain(text, at_start=True))
         return self.surrounded(ids) if add_special_tokens else ids
@@ -70,19 +73,39 @@ class Tokenizer:
 
         Raises ``InvalidRequest`` if the vocabulary cannot spell the text without one.
         """
-        return self._plain.encode(text, at_start=at_start)
+        with panics_as(_cannot_encode):
+            return self._plain.encode(text, at_start=at_start)
 
     def table(self) -> TokenTable:
         """The vocabulary as an engine may need it; its tokenizer puts nothing before a text."""
         bare = start_marks.without_marks(self._encoder.to_str())
         return TokenTable(tokens=self.token_bytes, special=self.special_ids, tokenizer=bare)
 
+    def check(self, path: Path) -> None:
+        """Encode a text as requests will. Raises ``StartupError`` if none could be served."""
+        try:
+            ids = self.encode(_PROBE, add_special_tokens=True, allow_special=True)
+            self.surrounded(ids)
+        except Exception as failure:  # the library raises nothing narrower
+            raise StartupError(f"{path}: no text can be encoded: {failure}.") from failure
+        if not ids:
+            raise StartupError(
+                f"{path}: a text of all letters has no tokens; is post_processor damaged?"
+            )
+        if (highest := max(ids)) >= self.vocab_size:
+            raise StartupError(
+                f"{path}: post_processor puts id {highest} around a text; ids run from 0 to "
+                f"{self.vocab_size - 1}."
+            )
+
     def _surroundings(self) -> tuple[array[int], array[int]]:
         """What the model wants before and after a text."""
         inner = self._encoder.encode("a", add_special_tokens=False).ids
         whole = self._encoder.encode("a", add_special_tokens=True).ids
         count = len(whole) - len(inner)
-        start = next(i for i in range(count + 1) if whole[i : i + len(inner)] == inner)
+        places = (i for i in range(count + 1) if whole[i : i + len(inner)] == inner)
+        if (start := next(places, None)) is None:
+            raise ValueError("post_processor leaves the text itself out")
         return array("I", whole[:start]), array("I", whole[start + len(inner) :])
 
 
@@ -95,6 +118,11 @@ def require_unicode(text: str) -> None:
         )
 
 
+def _cannot_encode(words: str) -> InvalidRequest:
+    """The refusal of a text that the encoder gave up on, by its own regular expressions for one."""
+    return InvalidRequest(f"The model's tokenizer cannot encode this text: {words}")
+
+
 def load_tokenizer(files: ModelFiles) -> Tokenizer:
     """The tokenizer of a model: from a GGUF file's metadata, or from a file of the folder.
 
@@ -103,11 +131,22 @@ def load_tokenizer(files: ModelFiles) -> Tokenizer:
     not known.
     """
     if files.kind == "gguf":
-        return Tokenizer(gguf_vocabulary.read_vocabulary(files.path))
+        return _read(files.path, gguf_vocabulary.read_vocabulary)
     for name, read in _IN_FOLDER.items():
         if (files.path / name).exists():
-            return Tokenizer(read(files.path / name))
+            return _read(files.path / name, read)
     raise StartupError(f"{files.path} has no {TOKENIZER}, nor {TEKKEN} or {SENTENCE_PIECE}.")
+
+
+def _read(path: Path, read: Callable[[Path], Vocabulary]) -> Tokenizer:
+    with panics_as(
+        lambda words: StartupError(
+            f"{path}: the vocabulary is damaged: its encoder gave up: {words}."
+        )
+    ):
+        tokenizer = Tokenizer(read(path))
+        tokenizer.check(path)
+    return tokenizer
 
 
 _IN_FOLDER: Mapping[str, Callable[[Path], Vocabulary]] = {
