@@ -5,7 +5,6 @@ from __future__ import annotations
 import anyio
 import pytest
 
-from antiphon.engines.backoff import Backoff
 from antiphon.engines.port import EnginePort, Finish
 from antiphon.engines.supervisor import Supervisor
 from antiphon.engines.torch import TorchEngine
@@ -15,8 +14,11 @@ from antiphon.models.files import ModelFiles
 from engines.contract import EngineContract
 from engines.frame_watch import HANG_GUARD_S
 from engines.process.rigs import Watched
+from engines.replay.builders import ManualClock
 from engines.rig import EngineRig
 from engines.torch.requests import a_request
+
+SECOND = 1_000_000_000
 
 
 def options(files: ModelFiles) -> EngineOptions:
@@ -26,8 +28,11 @@ def options(files: ModelFiles) -> EngineOptions:
 class TestSupervisedContract(EngineContract):
     """Around the thread, which starts at once."""
 
+    clock: ManualClock
+
     @pytest.fixture
     def rig(self, tiny: ModelFiles) -> EngineRig:
+        self.clock = ManualClock()
         lives: list[TorchEngine] = []
 
         def make() -> EnginePort:
@@ -39,7 +44,7 @@ class TestSupervisedContract(EngineContract):
             lives[-1]._engine.runner = None  # type: ignore[assignment]  # it dies of it
 
         return EngineRig(
-            port=Supervisor(make, backoff=Backoff(first_s=0)),
+            port=Supervisor(make, clock=self.clock),
             short=lambda key: a_request(key, seed=3),
             endless=lambda key: a_request(key, max_tokens=100_000),
             over_long=lambda key: a_request(key, [1] * 2048),
@@ -48,10 +53,11 @@ class TestSupervisedContract(EngineContract):
 
     async def test_death_ends_every_open_key(self, rig: EngineRig) -> None:
         """And the next life answers."""
-        await die(rig)
+        await die(rig, self.clock)
 
 
-async def die(rig: EngineRig) -> None:
+async def die(rig: EngineRig, clock: ManualClock) -> None:
+    """The clock stands still until what happens between two lives has been seen."""
     info = await rig.port.start()
     reader = Watched(rig.port)
     watch = reader.watch
@@ -70,6 +76,8 @@ async def die(rig: EngineRig) -> None:
             assert error.code == "engine_failed"
         await reader.until(lambda: not info.healthy)
         rig.port.submit(rig.short(5))
+        await clock.parked(SECOND // 2)
+        await clock.advance(SECOND // 2)
         await reader.until(lambda: info.healthy)
         rig.port.submit(rig.short(6))
         await rig.port.stop(HANG_GUARD_S)
@@ -90,12 +98,13 @@ async def test_a_killed_process_is_replaced_by_one_that_says_the_same(tiny: Mode
         assert process is not None
         process.kill()
 
+    clock = ManualClock()
     rig = EngineRig(
-        port=Supervisor(make, backoff=Backoff(first_s=0)),
+        port=Supervisor(make, clock=clock),
         short=lambda key: a_request(key, seed=3),
         endless=lambda key: a_request(key, max_tokens=100_000),
         over_long=lambda key: a_request(key, [1] * 2048),
         kill=kill,
     )
-    await die(rig)
+    await die(rig, clock)
     assert len(lives) == 2

@@ -12,6 +12,7 @@ import attrs
 
 from antiphon.engines.port import EngineRequest, Finish, StepFrame
 from antiphon.engines.recording import Recording, parse_recording
+from engines.frame_watch import HANG_GUARD_S
 
 MS = 1_000_000
 
@@ -92,14 +93,33 @@ class ManualClock:
             tasks.start_soon(first, event)
             tasks.start_soon(first, over)
 
+    async def parked(self, until_ns: int) -> None:
+        """Return once somebody waits for this very moment.
+
+        ``advance`` cannot know who is about to wait because of bytes that are still on their way.
+        """
+        with anyio.fail_after(HANG_GUARD_S):
+            while all(moment != until_ns for moment, _ in self._sleepers):  # noqa: ASYNC110
+                await anyio.sleep(0.001)  # others need the core
+
     async def advance(self, ns: int) -> None:
         """Let all tasks run, then time pass, then all tasks run again."""
-        await anyio.wait_all_tasks_blocked()
+        await settled()
         self.ns += ns
         for moment, over in self._sleepers:
             if moment <= self.ns:
                 over.set()
         self._sleepers = [sleeper for sleeper in self._sleepers if sleeper[0] > self.ns]
+        await settled()
+
+
+async def settled() -> None:
+    """Return once no task has anything to do but wait.
+
+    A task that has just ended tells its group by a callback, which no look at the tasks shows: each
+    look is a turn of the event loop after the one before.
+    """
+    for _ in range(4):
         await anyio.wait_all_tasks_blocked()
 
 
