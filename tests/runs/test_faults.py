@@ -3,16 +3,20 @@
 from __future__ import annotations
 
 import json
-from collections.abc import AsyncIterator, Sequence
+from collections.abc import AsyncIterator, Callable, Sequence
 from typing import Any
 
 import anyio
+import attrs
 import pytest
 
-from antiphon.engines.port import EngineError, Finish, StepFrame, TokenSpelling
+from antiphon.engines.port import Capability, EngineError, Finish, StepFrame, TokenSpelling
 from antiphon.errors import AnswerFailed, AntiphonError, EngineFailed, Unavailable
+from antiphon.requests.structured import Constraint
 from antiphon.runs.answers import Answer, responses_answer
 from antiphon.runs.choice import Choice
+from antiphon.runs.plan import Sampling
+from antiphon.runs.run import Run
 from antiphon.runs.subscribers import Subscription
 from responsory.events import Event
 from runs.scripted import Stage, chunks, content, stream, unary
@@ -260,3 +264,76 @@ def test_a_call_refused_in_part_leaves_no_log_open() -> None:
     stage.step(lambda frame: frame.row(run.choices[1].key, finish=Finish.ERROR, error=error))
     assert run.logs[0].terminal
     assert len(run.logs[1]) == 0
+
+
+TOLD = [
+    ("grammar_invalid", 400, "invalid_schema", "regex", "the grammar excludes all"),
+    ("unsupported", 400, "unsupported_parameter", "min_tokens", "min_tokens exclude them all"),
+    ("context_length_exceeded", 400, "context_length_exceeded", "messages", "context length"),
+    ("engine_overloaded", 503, "overloaded", None, "capacity"),
+]
+"""Code of the engine, status, code, param and words for the client."""
+HELD = Sampling(seed=3, constraint=Constraint(kind="regex", text="a", param="regex"))
+
+
+def break_down(stage: Stage, run: Run, code: str, words: str) -> None:
+    """A first row with text, then one that ends in this error."""
+    error = EngineError(code=code, message=words)
+    stage.step(lambda frame: frame.row(run.choices[0].key, b"a"))
+    stage.step(lambda frame: frame.row(run.choices[0].key, finish=Finish.ERROR, error=error))
+
+
+@pytest.mark.parametrize(("code", "status", "told", "param", "words"), TOLD)
+@pytest.mark.parametrize("answer", [unary, stream])
+async def test_an_error_after_the_accept_row_is_what_it_is_while_nothing_has_left(
+    answer: Callable[[], Answer],
+    code: str,
+    status: int,
+    told: str,
+    param: str | None,
+    words: str,
+    caplog: pytest.LogCaptureFixture,
+) -> None:
+    stage = Stage()
+    plan = attrs.evolve(stage.plan(answer()), sampling=HELD)
+    able = attrs.evolve(stage.model.info, capabilities=frozenset({Capability.GRAMMAR}))
+    run = stage.fanout.open(attrs.evolve(plan, model=attrs.evolve(stage.model, info=able)))
+    stage.accept(run)
+    if plan.answer.stream is None:
+        await run.opened()
+    caplog.set_level("INFO")
+    break_down(stage, run, code, words)
+    # A body waits for its end by now, a stream is not even open.
+    due = run.finished() if plan.answer.stream is None else run.opened()
+    with pytest.raises(AntiphonError) as caught:
+        await due
+    failure = caught.value
+    assert (failure.status, failure.code, failure.param) == (status, told, param)
+    assert words in failure.message
+    (line,) = caplog.records
+    assert line.levelname == ("ERROR" if status == 500 else "INFO")
+    assert run.logs[0].terminal
+
+
+@pytest.mark.parametrize("code", [case[0] for case in TOLD])
+async def test_an_error_after_the_head_of_a_stream_says_what_happened(
+    code: str, caplog: pytest.LogCaptureFixture
+) -> None:
+    stage = Stage()
+    run = stage.open(responses_answer(stream=True), echo={"model": "m"})
+    stage.accept(run)
+    await run.opened()
+    words = next(case[4] for case in TOLD if case[0] == code)
+    break_down(stage, run, code, words)
+    assert run.frames[-1] == b"data: [DONE]\n\n"
+    failed = json.loads(run.frames[-2].split(b"data: ", 1)[1])["response"]
+    assert failed["status"] == "failed"
+    assert failed["error"]["code"] == "server_error"
+    assert words in failed["error"]["message"]
+    error = json.loads(run.frames[-3].split(b"data: ", 1)[1])["error"]
+    assert (error["code"], error["message"]) == ("server_error", failed["error"]["message"])
+    (line,) = caplog.records
+    assert line.levelname == "ERROR"
+    with pytest.raises(EngineFailed) as caught:
+        await run.finished()
+    assert caught.value.message == failed["error"]["message"]

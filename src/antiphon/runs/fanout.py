@@ -27,7 +27,7 @@ from antiphon.runs.choice import Choice
 from antiphon.runs.deadlines import SECOND_NS, Deadlines
 from antiphon.runs.keys import Keys
 from antiphon.runs.plan import RunPlan
-from antiphon.runs.refusals import engine_unavailable, refusal
+from antiphon.runs.refusals import engine_unavailable, failed
 from antiphon.runs.run import Run
 from antiphon.runs.siblings import choice_for, engine_requests
 from antiphon.runs.stopping import has_stopped
@@ -227,12 +227,7 @@ class Fanout:
         if finish in BROKEN and choice.accepted:
             choice.take(frame, row, first)  # what it still brought is part of the answer
         if finish == Finish.ERROR:
-            error = frame.error[row]
-            plan = run.plan
-            told = refusal(error, plan.prompt_param, plan.sampling.grammar_param())
-            level = logging.ERROR if told.status == 500 else logging.INFO
-            log.log(level, "engine on %s: %s: %s", run.plan.tail, error.code, error.message)
-            self._end(run, told, EngineFailed())
+            self._end(run, failed(frame.error[row], run))
             return
         if finish == Finish.ABORT:  # not for this client, whose key would be gone
             self._end(run, ShuttingDown() if self._closed else EngineFailed())

@@ -6,32 +6,62 @@ the words of every other error are the engine's own and go to our log.
 
 from __future__ import annotations
 
+import logging
+import re
+
 from antiphon.engines.port import EngineError
 from antiphon.errors import AntiphonError, EngineFailed, InvalidRequest, Overloaded, Unavailable
+from antiphon.runs.plan import RunPlan
+from antiphon.runs.run import Run
+
+log = logging.getLogger(__name__)
+
+OPTIONS = {
+    "allowed": "allowed_token_ids",
+    "allowed_ids": "allowed_token_ids",
+    "min_tokens": "min_tokens",
+    "stop_ids": "stop_token_ids",
+    "logit_bias": "logit_bias",
+    "repetition": "repetition_penalty",
+}
+"""What an engine calls the options of a request, and the parameters that set them."""
 
 
-def refusal(
-    error: EngineError, prompt_param: str, grammar_param: str | None = None
-) -> AntiphonError:
-    """The HTTP error for a request that the engine refused before its first token.
+def failed(error: EngineError, run: Run) -> AntiphonError:
+    """What the client of a run is told of which a row ended so; logged at the level of that.
 
-    The params are the fields that brought the prompt and the form its answer is held to.
+    As it is while nothing of the answer has left, be the run accepted or not. In a stream that has
+    begun it is the server's error, in the same words.
     """
+    told = _refusal(error, run.plan)
+    if isinstance(told, EngineFailed):
+        told = EngineFailed(began=run.accepted)
+    elif run.begun:
+        told = EngineFailed(told.message)
+    level = logging.ERROR if told.status == 500 else logging.INFO
+    log.log(level, "engine on %s: %s: %s", run.plan.tail, error.code, error.message)
+    return told
+
+
+def _refusal(error: EngineError, plan: RunPlan) -> AntiphonError:
     match error.code:
         case "context_length_exceeded":
             return InvalidRequest(
                 "The prompt is longer than the model's context length.",
                 code="context_length_exceeded",
-                param=prompt_param,
+                param=plan.prompt_param,
             )
         case "grammar_invalid":
-            return InvalidRequest(error.message, code="invalid_schema", param=grammar_param)
+            param = plan.sampling.grammar_param()
+            return InvalidRequest(error.message, code="invalid_schema", param=param)
         case "unsupported":
-            return InvalidRequest(error.message, code="unsupported_parameter")
+            named = (OPTIONS.get(word) for word in re.findall(r"\w+", error.message))
+            param = next((param for param in named if param is not None), None)
+            return InvalidRequest(error.message, code="unsupported_parameter", param=param)
         case "engine_overloaded":
             return Overloaded()
         case _:
-            return EngineFailed(began=False)
+            return EngineFailed()
 
 
 def engine_unavailable() -> AntiphonError:

@@ -61,6 +61,7 @@ class Run:
         """Frames made so far."""
         self._reader: Reader | None = None
         self._is_open = False
+        self._begun = False
         self._opened = anyio.Event()
         self._ended = anyio.Event()
 
@@ -79,11 +80,21 @@ class Run:
         """Why the answer failed, once it has."""
         return self._failure
 
+    @property
+    def begun(self) -> bool:
+        """True once the head of a stream is on its way: what fails now is told in the stream."""
+        return self._begun
+
     async def opened(self) -> None:
-        """Wait until the engine took every choice. Raises the refusal if it did not."""
+        """Wait until the engine took every choice.
+
+        Raises the refusal if it did not, or the failure if there is one already: while nothing has
+        been sent it can be told plainly.
+        """
         await self._opened.wait()
         if self._refusal is not None:
             raise self._refusal
+        self._begun = self.plan.answer.stream is not None
 
     async def finished(self) -> None:
         """Wait for the end. Raises the failure if the run failed."""
@@ -126,6 +137,8 @@ class Run:
     def fail(self, failure: AntiphonError) -> None:
         """End every open choice as failed; the siblings of a failed choice fail with it."""
         self._failure = failure
+        if not self._begun:
+            self._refusal = failure
         for choice in self.choices:
             choice.fail("server_error", failure.message)
         self.settle()

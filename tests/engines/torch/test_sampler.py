@@ -364,7 +364,7 @@ def test_masks_allowed_ids_bias_and_min_tokens_together(
         assert list(drawn.refused) == [0]
         error = drawn.refused[0]
         assert error.code == ("unsupported" if masked is None else "grammar_invalid")
-        assert ("allowed_ids" in error.message) == (allowed is not None)
+        assert ("allowed token ids" in error.message) == (allowed is not None)
         assert ("min_tokens" in error.message) == early
         return
     assert not drawn.refused

@@ -154,7 +154,7 @@ class Sampler:
 
 def _nothing_left(sequence: Sequence) -> EngineError:
     """Grammar, allowed ids and minimum length exclude each other."""
-    asked = ["allowed_ids"] if sequence.request.allowed_ids is not None else []
+    asked = ["the allowed token ids"] if sequence.request.allowed_ids is not None else []
     asked += ["min_tokens"] if sequence.request.min_tokens else []
     if sequence.request.grammar is None:
         return EngineError(
