@@ -9,16 +9,10 @@ from typing import Any
 import attrs
 import pytest
 
-from antiphon.engines.port import (
-    PAD_ID,
-    EngineError,
-    EngineInfo,
-    EngineRequest,
-    Finish,
-    StepFrame,
-)
+from antiphon.engines.port import PAD_ID, EngineError, EngineInfo, EngineRequest, Finish, StepFrame
 from antiphon.engines.torch.admission import CAPABILITIES
 from antiphon.engines.torch.drawn import Drawn
+from antiphon.engines.torch.grammar.compiler import Compiler
 from antiphon.engines.torch.inbox import Abort, Drain, Inbox, Submit
 from antiphon.engines.torch.loop import EngineLoop, StepRunner
 from antiphon.engines.torch.pages import PAGE_SIZE, PagePool
@@ -86,7 +80,10 @@ class Stage:
 
 
 def a_stage(
-    runner: StepRunner, emit: Callable[[StepFrame], None] | None = None, depth: int = 1
+    runner: StepRunner,
+    emit: Callable[[StepFrame], None] | None = None,
+    depth: int = 1,
+    compiler: Compiler | None = None,
 ) -> Stage:
     info = EngineInfo(
         name="torch",
@@ -103,7 +100,7 @@ def a_stage(
     )
     scheduler = Scheduler(PagePool(PAGES), max_running=4, max_waiting=4, step_tokens=64)
     watch = FrameWatch(no_frames())
-    loop = EngineLoop(info, scheduler, runner, Inbox(), emit or watch.read, depth)
+    loop = EngineLoop(info, scheduler, runner, Inbox(), emit or watch.read, depth, compiler)
     return Stage(loop, watch)
 
 
@@ -115,8 +112,6 @@ def ends(stage: Stage) -> dict[int, tuple[Finish, str | None]]:
 
 
 FAILED = (Finish.ERROR, "engine_failed")
-
-
 BOTH = pytest.mark.parametrize("depth", [1, 2])
 
 
