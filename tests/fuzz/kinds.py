@@ -14,7 +14,7 @@ from typing import Annotated, Any, Literal, Union, get_args, get_origin, get_typ
 import attrs
 from hypothesis import strategies as st
 
-from antiphon.requests.constraints import Above, Between, Length, Offered, Only, Pattern
+from antiphon.requests.constraints import Between, Length, Offered, Only, Pattern
 
 Values = st.SearchStrategy[Any]
 
@@ -133,8 +133,6 @@ def _constrained(base: Any, constraints: tuple[Any, ...]) -> Values:
         if isinstance(each, Between):
             low = each.low if low is None else low
             high = each.high if high is None else high
-        elif isinstance(each, Above):
-            low = each.low
     if base is int and not low == high is None:
         start = 0 if low is None else int(low)
         ends = [each for each in (low, high) if each is not None]

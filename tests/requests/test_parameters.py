@@ -237,7 +237,7 @@ REFUSED: list[tuple[Any, ...]] = [
     (ALL, "top_k", -2, LOW),
     (ALL, "top_k", 1.5, TYPE),
     (ALL, "min_p", 1.1, OVER),
-    (ALL, "repetition_penalty", 0, UNDER),
+    *((ALL, "repetition_penalty", value, UNDER) for value in (0, 5e-324, 1e-38, 0.0099)),
     (ALL, "repetition_penalty", 2.1, OVER),
     (ALL, "min_tokens", -1, LOW),
     (("chat",), "min_tokens", with_(min_tokens=9, max_tokens=8), HIGH),

@@ -50,19 +50,6 @@ def _digits(value: float) -> str:
 
 
 @attrs.frozen
-class Above:
-    """A number greater than ``low``."""
-
-    low: float
-
-    def check(self, value: float) -> None:
-        if value <= self.low:
-            raise InvalidRequest(
-                f"{value} must be above {self.low}.", code="decimal_below_min_value"
-            )
-
-
-@attrs.frozen
 class Only:
     """A setting of the API of which this server offers one value."""
 

@@ -8,7 +8,7 @@ import attrs
 
 from antiphon.errors import InvalidRequest
 from antiphon.requests.body import Body
-from antiphon.requests.constraints import Above, Between, Length, Only
+from antiphon.requests.constraints import Between, Length, Only
 from antiphon.requests.faults import quoted
 from antiphon.requests.stream_options import ChunkOptions, StreamOptions
 from antiphon.requests.structured import (
@@ -50,7 +50,7 @@ class GenerationRequest(Body):
 
     top_k: Annotated[int, Between(-1, 2**31 - 1)] = 0
     min_p: Annotated[float, Between(0, 1)] = 0.0
-    repetition_penalty: Annotated[float, Above(0), Between(None, 2)] = 1.0
+    repetition_penalty: Annotated[float, Between(0.01, 2)] = 1.0
     min_tokens: Annotated[int, Between(0, 2**31 - 1)] = 0
     ignore_eos: bool = False
     stop_token_ids: Annotated[list[Any], Length(0, 64), TokenIds()] = attrs.field(factory=list)

@@ -15,6 +15,7 @@ from api.tinychat.asking import (
     Asking,
     Endpoint,
     answers,
+    question,
     the_answer,
     usage,
 )
@@ -173,3 +174,35 @@ async def test_the_urgent_come_first(asking: Asking) -> None:
                 while fanout.load[1] < waiting:
                     await anyio.lowlevel.checkpoint()
     assert [name for name in ended if name] == ["urgent", "usual", "patient"]
+
+
+@pytest.mark.parametrize("temperature", [0, 1e-5, 2])
+@pytest.mark.parametrize("repetition", [0.01, 2])
+@pytest.mark.parametrize("penalty", [-2, 2])
+@pytest.mark.parametrize("endpoint", ENDPOINTS)
+async def test_settings_at_their_ends_give_an_answer(
+    asking: Asking, endpoint: Endpoint, temperature: float, repetition: float, penalty: float
+) -> None:
+    settings = {
+        "temperature": temperature,
+        "repetition_penalty": repetition,
+        "presence_penalty": penalty,
+        "frequency_penalty": penalty,
+        "logit_bias": {"70": 100, "71": -100},
+        "ignore_eos": True,
+        LIMITS[endpoint]: 40,
+    }
+    body = await asking.both(endpoint, **{**question(endpoint, PARIS), **settings}, seed=4)
+    assert usage(endpoint, body).completion == 40
+
+
+@pytest.mark.parametrize("repetition", [0.0099, 1e-38, 5e-324])
+@pytest.mark.parametrize("endpoint", ENDPOINTS)
+async def test_a_repetition_penalty_next_to_nothing_is_refused_by_name(
+    asking: Asking, endpoint: Endpoint, repetition: float
+) -> None:
+    asked = {**question(endpoint, PARIS), "repetition_penalty": repetition}
+    error = (await asking.body(endpoint, 400, **asked))["error"]
+    assert error["param"] == "repetition_penalty"
+    assert error["code"] == "decimal_below_min_value"
+    assert "0.01" in error["message"]

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from antiphon.engines.torch.sampling.edits import Edits
-from antiphon.engines.torch.sampling.head import Floats
+from antiphon.engines.torch.sampling.head import LOWEST, Floats
 from antiphon.engines.torch.sampling.penalties import Counts
 from antiphon.engines.torch.sequence import Sequence
 
@@ -49,7 +49,7 @@ class Columns:
         self.owner[slot] = sequence
         self.edits[slot] = Edits.of(sequence)
         greedy = request.temperature < GREEDY_BELOW
-        self.temperature[slot] = 0 if greedy else request.temperature
+        self.temperature[slot] = 0 if greedy else min(request.temperature, -float(LOWEST))
         self.min_p[slot] = request.min_p
         self.top_k[slot] = request.top_k
         self.top_p[slot] = request.top_p

@@ -7,7 +7,7 @@ from array import array
 import numpy as np
 from numpy.typing import NDArray
 
-from antiphon.engines.torch.sampling.head import Floats
+from antiphon.engines.torch.sampling.head import LOWEST, Floats
 from antiphon.engines.torch.sequence import Sequence
 
 
@@ -55,12 +55,12 @@ class Counts:
         Repetition divides what is above zero and multiplies what is below, for every token of
         prompt or output; then frequency is taken off for each time a token stands in the output,
         and presence if it does (the definitions of CTRL, Keskar et al. 2019, and of the OpenAI
-        API).
+        API). What would leave float32 stays at its end, and what may not be drawn as it is.
         """
         assert self._output is not None  # noqa: S101  # it was counted before
         said = np.array(self._said[slot])
         times = self._output[slot, said].astype(np.float32)
-        value, factor = logits[said], np.float32(repetition)
-        value = np.where(value > 0, value / factor, value * factor)
+        given, factor = logits[said], np.float32(repetition)
+        value = np.where(given > 0, given / factor, given * factor)
         value -= np.float32(frequency) * times + np.float32(presence) * (times > 0)
-        logits[said] = value
+        logits[said] = np.where(given >= LOWEST, value.clip(LOWEST, -LOWEST), given)

@@ -26,6 +26,10 @@ from antiphon.engines.torch.sampling.logprobs import token_logprobs
 from antiphon.engines.torch.sampling.plan import Plan
 from antiphon.engines.torch.sequence import Sequence
 
+FAR = 1e30
+"""Logits whose greatest is further from zero, once it is divided by the temperature, are taken
+relative to it first. Up to here no sum of the filters or of the draw leaves float32."""
+
 NOT_NUMBERS = EngineError(
     code="engine_failed", message="the model's logits for the next token are no finite numbers"
 )
@@ -101,8 +105,9 @@ class Sampler:
             apply_masks(logits, masks, masked)
         for row, edits in plan.edited:
             edits.apply(logits[row], len(plan.sequences[row].ids))
-        for row in plan.penalised:
-            self._columns.penalise(logits[row], plan.sequences[row])
+        with np.errstate(over="ignore"):
+            for row in plan.penalised:
+                self._columns.penalise(logits[row], plan.sequences[row])
         return logits
 
     def _refusals(self, best: Floats, peaks: Floats) -> dict[int, EngineError]:
@@ -124,9 +129,14 @@ class Sampler:
             if not some.size:
                 return
         rows, temperature = plan.random[some], plan.temperature[some]
-        heated, peak = self._scratch()[: len(rows)], best[rows] / temperature
-        for to, row in enumerate(rows):  # never over a row that comes later
-            np.divide(logits[row], temperature[to], out=heated[to])
+        heated = self._scratch()[: len(rows)]
+        with np.errstate(over="ignore"):  # what falls out of float32 is too far below to be drawn
+            peak = best[rows] / temperature
+            far = np.abs(peak) > FAR
+            for to, row in enumerate(rows):  # never over a row that comes later
+                values = logits[row] - best[row] if far[to] else logits[row]
+                np.divide(values, temperature[to], out=heated[to])
+        peak[far] = 0
         least = np.full(len(rows), LOWEST)
         if plan.filtered:
             least = least_kept(heated, peak, plan.min_p[some], plan.top_k[some], plan.top_p[some])
