@@ -8,7 +8,7 @@ from __future__ import annotations
 from antiphon.engines.port import EngineError, EngineInfo, EngineRequest, GrammarSpec
 from antiphon.engines.torch.admission import refusal
 from antiphon.engines.torch.grammar.compiler import Compiled, Compiler, form_of
-from antiphon.engines.torch.grammar.refused import GrammarRefused
+from antiphon.engines.torch.grammar.refused import GrammarRefused, GrammarUnavailable
 from antiphon.engines.torch.grammar.state import Grammar
 from antiphon.engines.torch.grammar.thought import Thought
 from antiphon.engines.torch.sequence import Sequence
@@ -25,6 +25,8 @@ class Intake:
         self._compiler = compiler
         self._held: dict[int, EngineRequest] = {}
         """Requests that are neither taken nor refused yet."""
+        self._waiting: dict[GrammarSpec, dict[int, EngineRequest]] = {}
+        """The same, by their forms."""
 
     def __len__(self) -> int:
         return len(self._held)
@@ -48,21 +50,39 @@ class Intake:
             return EngineError(code="unsupported", message="grammar is not supported")
         made = self._compiler.want(spec)
         # Siblings stay in order: none goes past one that is held until the form is told of.
-        if made is None or any(_same(spec, held.grammar) for held in self._held.values()):
+        form = form_of(spec)
+        if made is None or form in self._waiting:
             self._held[request.key] = request
+            self._waiting.setdefault(form, {})[request.key] = request
             return None
         return self._formed(request, made)
 
     def formed(self, form: GrammarSpec, made: Compiled) -> list[tuple[int, Sequence | EngineError]]:
         """The keys that were held for this form, in order of arrival, and what becomes of them."""
-        waiting = [one for one in self._held.values() if _same(form, one.grammar)]
-        for request in waiting:
-            del self._held[request.key]
-        return [(request.key, self._formed(request, made)) for request in waiting]
+        waiting = self._waiting.pop(form, {})
+        for key in waiting:
+            del self._held[key]
+        if self._compiler is not None:
+            # What is too large to be kept may have been asked for again.
+            self._compiler.leave(form)
+        return [(key, self._formed(request, made)) for key, request in waiting.items()]
 
     def drop(self, key: int) -> bool:
-        """Forget a held request, which is aborted; False if none of this key is held."""
-        return self._held.pop(key, None) is not None
+        """Forget a held request, which is aborted; False if none of this key is held.
+
+        A form that nobody waits for any more is not compiled.
+        """
+        request = self._held.pop(key, None)
+        if request is None or request.grammar is None:
+            return False
+        form = form_of(request.grammar)
+        waiting = self._waiting[form]
+        del waiting[key]
+        if not waiting:
+            del self._waiting[form]
+            if self._compiler is not None:
+                self._compiler.leave(form)
+        return True
 
     def _sequence(self, request: EngineRequest) -> Sequence:
         return Sequence.of(request, self._info.context_length, self._info.eos_ids)
@@ -71,6 +91,8 @@ class Intake:
         """The sequence with its own state of the form, or why there is none."""
         if isinstance(made, GrammarRefused):
             return EngineError(code="grammar_invalid", message=str(made))
+        if isinstance(made, GrammarUnavailable):
+            return EngineError(code="engine_overloaded", message=str(made))
         sequence, spec = self._sequence(request), request.grammar
         if self._compiler is not None and spec is not None:
             vocabulary, thought = self._compiler.vocabulary, None
@@ -83,7 +105,3 @@ class Intake:
                 )
             sequence.grammar = grammar
         return sequence
-
-
-def _same(form: GrammarSpec, spec: GrammarSpec | None) -> bool:
-    return spec is not None and form_of(spec) == form_of(form)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import gc
+import json
 import threading
 from array import array
 from collections.abc import Callable
@@ -15,7 +16,8 @@ import pytest
 from antiphon.engines.port import Capability, EngineError, EngineInfo, GrammarSpec
 from antiphon.engines.torch.grammar import compiler as compiling
 from antiphon.engines.torch.grammar.compiler import Compiled, Compiler
-from antiphon.engines.torch.grammar.refused import GrammarRefused
+from antiphon.engines.torch.grammar.refused import GrammarRefused, GrammarUnavailable
+from antiphon.engines.torch.grammar.trials import Trial
 from antiphon.engines.torch.grammar.workers import Workers
 from antiphon.engines.torch.intake import Intake
 from antiphon.engines.torch.sequence import Sequence
@@ -130,6 +132,69 @@ def test_an_aborted_request_is_forgotten(stage: Stage) -> None:
     assert stage.formed() == {}
 
 
+def test_what_nobody_waits_for_is_not_compiled(
+    stage: Stage, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    made: list[str] = []
+    monkeypatch.setattr(compiling, "compiled", lambda form, _: made.append(form.text))
+    forms = [GrammarSpec(kind="regex", text=f"a{number}") for number in range(50)]
+    for key, form in enumerate(forms):
+        stage.intake.take(a_request(key, grammar=form))
+        stage.intake.take(a_request(key + 100, grammar=form))
+    for key in range(1, 50):
+        assert stage.intake.drop(key)
+        assert stage.intake.drop(key + 100)
+    assert stage.intake.drop(0)  # a sibling still waits
+    stage.workers.do()
+    assert made == ["a0"]
+
+
+def test_a_form_can_be_wanted_again_that_was_left(stage: Stage) -> None:
+    stage.intake.take(a_request(1, grammar=DIGITS))
+    stage.intake.drop(1)
+    assert stage.intake.take(a_request(2, grammar=DIGITS)) is None
+    assert list(stage.formed()) == [2]
+
+
+def test_a_trial_is_told_that_nobody_waits() -> None:
+    """It is under way when its last request leaves."""
+    slow = GrammarSpec(kind="json_schema", text=json.dumps({"multipleOf": 7}))
+    stage = Stage()
+
+    class Leaving:
+        def bytes_of(self, form: GrammarSpec, trial: Trial) -> int:
+            assert not trial.left
+            stage.intake.drop(1)
+            assert trial.left
+            raise GrammarUnavailable("nobody waits")
+
+    stage.compiler._trials = Leaving()
+    stage.intake.take(a_request(1, grammar=slow))
+    stage.workers.do()
+    assert not stage.told
+
+
+def test_the_queue_is_bounded(stage: Stage, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(compiling, "MOST_WAITING", 3)
+    forms = [GrammarSpec(kind="regex", text=f"a{number}") for number in range(4)]
+    taken = [stage.intake.take(a_request(key, grammar=form)) for key, form in enumerate(forms)]
+    assert taken[:3] == [None] * 3
+    refused = taken[3]
+    assert isinstance(refused, EngineError)
+    assert refused.code == "engine_overloaded"
+    # It is not remembered: there is room later.
+    stage.formed()
+    assert stage.intake.take(a_request(4, grammar=forms[3])) is None
+
+
+def test_what_is_too_large_to_keep_is_given_all_the_same(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(compiling, "MOST_KEPT_BYTES", 100)
+    stage = Stage()
+    stage.intake.take(a_request(1, grammar=DIGITS))
+    assert isinstance(stage.formed()[1], Sequence)
+    assert stage.intake.take(a_request(2, grammar=DIGITS)) is None
+
+
 def test_a_request_that_cannot_run_is_refused_before_anything_is_compiled(stage: Stage) -> None:
     refused = stage.intake.take(a_request(1, array("I", [1] * 200), grammar=DIGITS))
     assert isinstance(refused, EngineError)
@@ -154,8 +219,9 @@ def test_without_a_vocabulary_forms_are_refused() -> None:
     assert refused.code == "unsupported"
 
 
-def test_the_least_used_is_dropped(stage: Stage, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_the_least_used_is_dropped(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(compiling, "MOST_KEPT", 2)
+    stage = Stage()
     forms = [GrammarSpec(kind="regex", text=text) for text in ("a", "b", "c")]
     for form in (forms[0], forms[1], forms[0], forms[2]):
         stage.compiler.want(form)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from antiphon.engines.port import GrammarSpec
-from antiphon.engines.torch.grammar.compiler import compiled
+from antiphon.engines.torch.grammar.compilation import compiled
 from antiphon.engines.torch.grammar.masks import Masks
 from antiphon.engines.torch.grammar.state import Grammar
 from antiphon.engines.torch.grammar.vocabulary import GrammarVocabulary

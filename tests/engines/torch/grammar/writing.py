@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from antiphon.engines.port import GrammarSpec
-from antiphon.engines.torch.grammar.compiler import compiled
+from antiphon.engines.torch.grammar.compilation import compiled
 from antiphon.engines.torch.grammar.state import Grammar
 from antiphon.engines.torch.grammar.thought import Thought
 from antiphon.engines.torch.grammar.vocabulary import GrammarVocabulary

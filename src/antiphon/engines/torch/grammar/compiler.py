@@ -2,58 +2,67 @@
 
 from __future__ import annotations
 
-import json
 import logging
-import re
 import threading
 from collections import OrderedDict
 from collections.abc import Callable
-from typing import Any, TypeAlias
+from typing import Protocol, TypeAlias
 
 import attrs
-from llguidance import LLMatcher, LLParserLimits
+from llguidance import LLMatcher
 
 from antiphon.engines.port import GrammarSpec
-from antiphon.engines.torch.grammar.endless import endless
-from antiphon.engines.torch.grammar.place import place_of
-from antiphon.engines.torch.grammar.refused import GrammarRefused
-from antiphon.engines.torch.grammar.schema import read_schema
-from antiphon.engines.torch.grammar.source import grammar_source
+from antiphon.engines.torch.grammar.compilation import NAMES, compiled
+from antiphon.engines.torch.grammar.harmless import harmless
+from antiphon.engines.torch.grammar.kept import Kept
+from antiphon.engines.torch.grammar.refused import GrammarRefused, GrammarUnavailable
+from antiphon.engines.torch.grammar.trials import Trial, Trials
 from antiphon.engines.torch.grammar.vocabulary import GrammarVocabulary
 from antiphon.engines.torch.grammar.workers import Workers
 
 log = logging.getLogger(__name__)
 
 MOST_KEPT = 64
-LIMITS = LLParserLimits(max_lexer_states=50_000, verbose_errors=False)
-"""llguidance's own, but for the memory of one form: a state takes one or two kilobytes."""
+MOST_KEPT_BYTES = 256 * 2**20
+MOST_WAITING = 64
+"""Forms that wait to be compiled, of each of the two kinds."""
+FIXED_BYTES, BYTES_A_BYTE = 256 * 1024, 64
+"""What a form takes of which that is not measured: so much, and so often its text (rounded up)."""
 
-NAMES = {
-    "json_schema": "the schema",
-    "json_object": "the form",
-    "regex": "the regular expression",
-    "choice": "the choice",
-    "lark": "the grammar",
-    "gbnf": "the grammar",
-}
-
-TOP = "at the top"
-"""The place of what is wrong with a whole schema."""
-
-LONGEST_REASON = 400
-"""Characters of the compiler's words that a client is told."""
-
-_PICTURE = re.compile(r"\s*(\d+ \||\^)")
-
-Compiled: TypeAlias = LLMatcher | GrammarRefused
+Compiled: TypeAlias = LLMatcher | GrammarRefused | GrammarUnavailable
 """A matcher at the start of a text, to be copied; or why there is none."""
+
+
+class Tries(Protocol):
+    """Where forms are tried."""
+
+    def bytes_of(self, form: GrammarSpec, trial: Trial) -> int:
+        """As ``Trials.bytes_of``."""
+        ...
+
+
+@attrs.define(eq=False)
+class _Job:
+    """A form that is wanted."""
+
+    form: GrammarSpec
+    trial: Trial = attrs.field(factory=Trial)
+
+
+class _Lane:
+    """Forms in order of arrival, and threads to compile them."""
+
+    def __init__(self, workers: Workers) -> None:
+        self.workers = workers
+        self.waiting: OrderedDict[GrammarSpec, _Job] = OrderedDict()
 
 
 class Compiler:
     """Compiles each form once, and keeps the last of them.
 
-    ``ready`` is called by another thread with each form and what has become of it, once.
-    Markers of reasoning are no part of a form.
+    ``ready`` is called by another thread with each form and what has become of it, once, unless
+    nobody waits for it any more. Forms that may be dear are tried in a process of its own first,
+    and hold up none that are not. Markers of reasoning are no part of a form.
     """
 
     def __init__(
@@ -61,42 +70,76 @@ class Compiler:
         vocabulary: GrammarVocabulary,
         ready: Callable[[GrammarSpec, Compiled], None],
         workers: Workers | None = None,
+        trials: Tries | None = None,
     ) -> None:
         self.vocabulary = vocabulary
         self._ready = ready
-        self._workers = workers or Workers()
+        self._trials = trials or Trials(vocabulary)
+        self._plain = _Lane(workers or Workers(1))
+        self._tried = _Lane(workers or Workers())
         self._lock = threading.Lock()
-        self._kept: OrderedDict[GrammarSpec, Compiled] = OrderedDict()
-        self._coming: set[GrammarSpec] = set()
+        self._kept: Kept[LLMatcher | GrammarRefused] = Kept(MOST_KEPT, MOST_KEPT_BYTES)
+        self._coming: dict[GrammarSpec, _Job] = {}
+        """Wanted, and not there yet."""
 
     def want(self, spec: GrammarSpec) -> Compiled | None:
-        """The form, if it is there; else None: it will be told when it is."""
+        """The form, if it is there or cannot be had; else None: it will be told when it is."""
         form = form_of(spec)
         with self._lock:
             found = self._kept.get(form)
-            if found is not None:
-                self._kept.move_to_end(form)
+            if found is not None or form in self._coming:
                 return found
-            if form in self._coming:
-                return None
-            self._coming.add(form)
-        self._workers.put(lambda: self._make(form))
+        lane = self._plain if harmless(form) else self._tried
+        with self._lock:
+            if len(lane.waiting) >= MOST_WAITING:
+                return GrammarUnavailable("too many forms wait to be compiled")
+            self._coming[form] = lane.waiting[form] = _Job(form)
+        lane.workers.put(lambda: self._work(lane))
         return None
 
-    def _make(self, form: GrammarSpec) -> None:
+    def leave(self, spec: GrammarSpec) -> None:
+        """Nobody waits for the form any more: it is not compiled, if it is not there yet."""
+        form = form_of(spec)
+        with self._lock:
+            job = self._coming.pop(form, None)
+            if job is not None:
+                job.trial.left = True
+                self._plain.waiting.pop(form, None)
+                self._tried.waiting.pop(form, None)
+
+    def _work(self, lane: _Lane) -> None:
+        """Compile what waits longest; it may have been left meanwhile."""
+        with self._lock:
+            if not lane.waiting:
+                return
+            _, job = lane.waiting.popitem(last=False)
+        made, size = self._made(job, tried=lane is self._tried)
+        with self._lock:
+            if job.trial.left:
+                return
+            del self._coming[job.form]
+            if not isinstance(made, GrammarUnavailable):
+                self._kept.put(job.form, made, size)
+        self._ready(job.form, made)
+
+    def _made(self, job: _Job, *, tried: bool) -> tuple[Compiled, int]:
+        """What becomes of a form, and the bytes that it takes."""
+        form, size = job.form, 0
         try:
-            made: Compiled = compiled(form, self.vocabulary)
+            if tried:
+                size = self._trials.bytes_of(form, job.trial)
+            return compiled(form, self.vocabulary), size or _estimate(form)
         except GrammarRefused as refusal:
-            made = GrammarRefused(str(refusal))  # without the frames that it came through
+            # Without the frames that it came through.
+            return GrammarRefused(_named(form, str(refusal))), _estimate(form)
+        except GrammarUnavailable as failure:
+            if not job.trial.left:
+                log.error("a form was not compiled: %s", failure)
+            return GrammarUnavailable(str(failure)), 0
         except Exception as failure:  # whatever it is, somebody waits for an answer
             log.exception("a form could not be compiled")
-            made = GrammarRefused(f"{NAMES[form.kind]} cannot be compiled: {failure!r}")
-        with self._lock:
-            self._kept[form] = made
-            if len(self._kept) > MOST_KEPT:
-                self._kept.popitem(last=False)
-            self._coming.remove(form)
-        self._ready(form, made)
+            words = f"{NAMES[form.kind]} cannot be compiled: {failure!r}"
+            return GrammarRefused(words), _estimate(form)
 
 
 def form_of(spec: GrammarSpec) -> GrammarSpec:
@@ -104,80 +147,11 @@ def form_of(spec: GrammarSpec) -> GrammarSpec:
     return attrs.evolve(spec, opener="", closer="")
 
 
-def compiled(spec: GrammarSpec, vocabulary: GrammarVocabulary) -> LLMatcher:
-    """A matcher at the start of a text. Raises ``GrammarRefused``.
-
-    Only with ``strict`` is a schema held to in all it says or refused.
-    """
-    try:
-        source = grammar_source(spec, lenient=not spec.strict)
-        matcher = LLMatcher(vocabulary.guide, source, log_level=0, limits=LIMITS)
-        if error := matcher.get_error():
-            raise GrammarRefused(_placed(spec, error) if spec.kind == "json_schema" else error)
-        if spec.kind == "json_schema":
-            _check_end(spec.text)
-        _check_start(matcher, vocabulary.eos_ids)
-    except GrammarRefused as refusal:
-        raise GrammarRefused(
-            f"{NAMES[spec.kind]} does not compile: {in_one_line(str(refusal))}"
-        ) from None
-    return matcher
+def _estimate(form: GrammarSpec) -> int:
+    return FIXED_BYTES + BYTES_A_BYTE * len(form.text)
 
 
-def _check_end(schema: str) -> None:
-    place = endless(read_schema(schema))
-    if place is not None:
-        raise GrammarRefused(
-            f"{place or TOP}: no text that holds to it ever ends, because it needs another of its "
-            "own kind inside"
-        )
-
-
-def _check_start(matcher: LLMatcher, eos_ids: frozenset[int]) -> None:
-    """Raises ``GrammarRefused`` for a form that leaves no token, or none but the end.
-
-    The first masks are also the dearest: whoever uses the form will find them half made.
-    """
-    trial = matcher.deep_copy()
-    mask = int.from_bytes(trial.compute_bitmask(), "little")
-    for token in eos_ids:
-        mask &= ~(1 << token)
-    if mask and not trial.is_error():
-        # What is too much is often noticed only when it is read: a text that is long and forced.
-        trial.consume_token((mask & -mask).bit_length() - 1)
-        trial.compute_bitmask()
-    if trial.is_error():
-        raise GrammarRefused(trial.get_error())
-    if not mask:
-        raise GrammarRefused("no text but the empty one holds to it")
-
-
-def _placed(spec: GrammarSpec, error: str) -> str:
-    """The compiler's words behind the place they are about."""
-
-    def complaint(part: Any) -> str:
-        try:
-            inner = attrs.evolve(spec, text=json.dumps(part))
-            source = grammar_source(inner, lenient=not spec.strict)
-        except (GrammarRefused, RecursionError):
-            return ""
-        return str(LLMatcher.validate_grammar(source, limits=LIMITS))
-
-    place = place_of(json.loads(spec.text), error, complaint)
-    return f"{place or TOP}: {error}"
-
-
-def in_one_line(message: str) -> str:
-    """The compiler's words without the pictures it draws."""
-    if "NoExtension" in message:
-        return "no text holds to it"
-    if "lexer" in message:  # one of several bounds, in words for whoever sets them
-        return "it is too large"
-    _, pictured, reason = message.partition("\nerror: ")
-    if pictured:  # of a regular expression: how it was read, and behind that what is wrong
-        place, found, _ = message.partition(": regex parse error")
-        placed = found and place.startswith("/")
-        message = f"{place}: {reason}" if placed else reason
-    lines = (line for line in message.splitlines() if not _PICTURE.match(line))
-    words = " ".join(" ".join(lines).replace("<non-verbose/>", "").split())
-    return words if len(words) <= LONGEST_REASON else f"{words[:LONGEST_REASON]}…"
+def _named(form: GrammarSpec, reason: str) -> str:
+    """A trial that ended says no more than why."""
+    name = NAMES[form.kind]
+    return reason if reason.startswith(name) else f"{name} {reason.removeprefix('it ')}"

@@ -22,6 +22,8 @@ class GrammarVocabulary:
     ids: Mapping[bytes, int]
     """The way back; the lowest id among equals."""
     eos_ids: frozenset[int]
+    table: TokenTable
+    """What it was made of: other processes are given that."""
 
     @classmethod
     def of(cls, table: TokenTable, vocab_size: int, eos_ids: frozenset[int]) -> GrammarVocabulary:
@@ -39,6 +41,7 @@ class GrammarVocabulary:
             tokens=tokens,
             ids=_ids(enumerate(tokens)),
             eos_ids=eos_ids,
+            table=table,
         )
 
     def spelt(self, token: int) -> bytes:

@@ -1,0 +1,120 @@
+"""One form, compiled on the calling thread."""
+
+from __future__ import annotations
+
+import json
+import re
+from typing import Any
+
+import attrs
+from llguidance import LLMatcher, LLParserLimits
+
+from antiphon.engines.port import GrammarSpec
+from antiphon.engines.torch.grammar.endless import endless
+from antiphon.engines.torch.grammar.place import place_of
+from antiphon.engines.torch.grammar.refused import GrammarRefused
+from antiphon.engines.torch.grammar.schema import read_schema
+from antiphon.engines.torch.grammar.source import grammar_source
+from antiphon.engines.torch.grammar.vocabulary import GrammarVocabulary
+
+LIMITS = LLParserLimits(max_lexer_states=50_000, verbose_errors=False)
+"""llguidance's own, but for the memory of one form: a state takes one or two kilobytes."""
+
+NAMES = {
+    "json_schema": "the schema",
+    "json_object": "the form",
+    "regex": "the regular expression",
+    "choice": "the choice",
+    "lark": "the grammar",
+    "gbnf": "the grammar",
+}
+
+TOP = "at the top"
+"""The place of what is wrong with a whole schema."""
+
+LONGEST_REASON = 400
+"""Characters of the compiler's words that a client is told."""
+
+_PICTURE = re.compile(r"\s*(\d+ \||\^)")
+
+
+def compiled(spec: GrammarSpec, vocabulary: GrammarVocabulary) -> LLMatcher:
+    """A matcher at the start of a text. Raises ``GrammarRefused``.
+
+    Only with ``strict`` is a schema held to in all it says or refused.
+    """
+    try:
+        source = grammar_source(spec, lenient=not spec.strict)
+        matcher = LLMatcher(vocabulary.guide, source, log_level=0, limits=LIMITS)
+        if error := matcher.get_error():
+            raise GrammarRefused(_placed(spec, error) if spec.kind == "json_schema" else error)
+        if spec.kind == "json_schema":
+            _check_end(spec.text)
+        _check_start(matcher, vocabulary.eos_ids)
+    except GrammarRefused as refusal:
+        raise GrammarRefused(in_words(spec, str(refusal))) from None
+    return matcher
+
+
+def in_words(spec: GrammarSpec, reason: str) -> str:
+    """What a client is told of a form that cannot be had."""
+    return f"{NAMES[spec.kind]} does not compile: {in_one_line(reason)}"
+
+
+def _check_end(schema: str) -> None:
+    place = endless(read_schema(schema))
+    if place is not None:
+        raise GrammarRefused(
+            f"{place or TOP}: no text that holds to it ever ends, because it needs another of its "
+            "own kind inside"
+        )
+
+
+def _check_start(matcher: LLMatcher, eos_ids: frozenset[int]) -> None:
+    """Raises ``GrammarRefused`` for a form that leaves no token, or none but the end.
+
+    The first masks are also the dearest: whoever uses the form will find them half made.
+    """
+    trial = matcher.deep_copy()
+    mask = int.from_bytes(trial.compute_bitmask(), "little")
+    for token in eos_ids:
+        mask &= ~(1 << token)
+    if mask and not trial.is_error():
+        # What is too much is often noticed only when it is read: a text that is long and forced.
+        trial.consume_token((mask & -mask).bit_length() - 1)
+        trial.compute_bitmask()
+    if trial.is_error():
+        raise GrammarRefused(trial.get_error())
+    if not mask:
+        raise GrammarRefused("no text but the empty one holds to it")
+
+
+def _placed(spec: GrammarSpec, error: str) -> str:
+    """The compiler's words behind the place they are about."""
+
+    def complaint(part: Any) -> str:
+        try:
+            inner = attrs.evolve(spec, text=json.dumps(part))
+            source = grammar_source(inner, lenient=not spec.strict)
+        except (GrammarRefused, RecursionError):
+            return ""
+        return str(LLMatcher.validate_grammar(source, limits=LIMITS))
+
+    place = place_of(json.loads(spec.text), error, complaint)
+    return f"{place or TOP}: {error}"
+
+
+def in_one_line(message: str) -> str:
+    """The compiler's words without the pictures it draws."""
+    if "NoExtension" in message:
+        return "no text holds to it"
+    if "lexer" in message:  # one of several bounds, in words for whoever sets them
+        return "it is too large"
+    _, pictured, reason = message.partition("\nerror: ")
+    if pictured:  # of a regular expression: how it was read, and behind that what is wrong
+        place, found, _ = message.partition(": regex parse error")
+        placed = found and place.startswith("/")
+        message = f"{place}: {reason}" if placed else reason
+    lines = (line for line in message.splitlines() if not _PICTURE.match(line))
+    words = " ".join(" ".join(lines).replace("<non-verbose/>", "").split())
+    return words if len(words) <= LONGEST_REASON else f"{words[:LONGEST_REASON]}…"
