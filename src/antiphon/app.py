@@ -70,7 +70,7 @@ def make_service(
         flush=flush,
     )
     counted.watch(lambda: fanout.load)
-    counted.registry.register(EngineLoad(lambda: fanout.gauges, models[0].info.kv_pages))
+    counted.registry.register(EngineLoad(lambda: fanout.gauges, lambda: models[0].info.kv_pages))
     return Service(
         catalogue=Catalogue(models, unknown_status=config.unknown_model_status),
         fanout=fanout,

@@ -22,7 +22,7 @@ STATES = ("held", "cached", "free")
 )
 def test_every_page_is_in_one_state(gauges: Gauges, expected: tuple[int, ...]) -> None:
     registry = CollectorRegistry()
-    registry.register(EngineLoad(lambda: gauges, 40))
+    registry.register(EngineLoad(lambda: gauges, lambda: 40))
     found = [registry.get_sample_value("antiphon_kv_pages", {"state": state}) for state in STATES]
     assert found == list(expected)
 
@@ -30,7 +30,7 @@ def test_every_page_is_in_one_state(gauges: Gauges, expected: tuple[int, ...]) -
 def test_the_latest_word_counts() -> None:
     registry = CollectorRegistry()
     told = Gauges(preemptions=3)
-    registry.register(EngineLoad(lambda: told, 1))
+    registry.register(EngineLoad(lambda: told, lambda: 1))
     assert registry.get_sample_value("antiphon_preemptions_total") == 3
     told.preemptions = 5
     assert registry.get_sample_value("antiphon_preemptions_total") == 5

@@ -25,20 +25,23 @@ class Told(Protocol):
 
 
 class EngineLoad(Collector):
-    """The latest gauges of an engine of ``pages`` pages, read when they are asked for."""
+    """The latest gauges of an engine and its number of pages, read when they are asked for.
 
-    def __init__(self, gauges: Callable[[], Told], pages: int) -> None:
+    Both are those of its present life: another life may have more pages, or fewer.
+    """
+
+    def __init__(self, gauges: Callable[[], Told], pages: Callable[[], int]) -> None:
         self._gauges = gauges
         self._pages = pages
 
     def collect(self) -> Iterator[Metric]:
         """Pages by state, which add up to all there are, and the preemptions."""
-        told = self._gauges()
+        told, total = self._gauges(), self._pages()
         # An engine that has made no step has said nothing of its pages; nobody holds one then.
         idle = not (told.running or told.waiting or told.pages_free)
-        free = self._pages if idle else told.pages_free
+        free = total if idle else told.pages_free
         states = {
-            "held": self._pages - free,
+            "held": total - free,
             "cached": told.pages_cached,
             "free": free - told.pages_cached,
         }

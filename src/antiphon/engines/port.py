@@ -60,7 +60,11 @@ class EngineStartError(Exception):
 
 @attrs.define(kw_only=True)
 class EngineInfo:
-    """What an engine is and can do. ``healthy`` is the only field that changes after start."""
+    """What an engine is and can do.
+
+    ``healthy`` is the only field that changes after start; and ``kv_pages`` where an engine that
+    has died is started again, since it takes the memory that is free then.
+    """
 
     name: str
     model_id: str
@@ -206,7 +210,8 @@ class Gauges:
 
 @attrs.define(kw_only=True)
 class StepFrame:
-    """One engine step: columns over R rows (requests that moved) and T new tokens.
+    """One engine step: columns over R rows (requests that moved) and T new tokens. Without a row
+    it brings its gauges alone.
 
     The first row of a key that is no refusal is its **accept row**, normally with ``n_new`` 0 and
     ``finish`` NONE: sent when the scheduler took the request off its inbox and found it runnable.

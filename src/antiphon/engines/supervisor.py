@@ -31,7 +31,8 @@ from antiphon.engines.port import (
 
 SECOND_NS = 1_000_000_000
 MAY_DIFFER = frozenset({"healthy", "kv_pages"})
-"""Of an engine's description, what may be another in its next life: the memory that is free is."""
+"""Of an engine's description, what may be another in its next life: the memory that is free is.
+The description then says what the present life has."""
 
 log = logging.getLogger(__name__)
 
@@ -85,7 +86,7 @@ class Supervisor:
             )
             frame = FrameBuilder(0)
             frame.row(request.key, finish=Finish.ERROR, error=error)
-            self._between.add(frame.build(self._clock.now_ns(), Gauges()))
+            self._say(frame)
         else:
             self._living().submit(request)
 
@@ -123,23 +124,24 @@ class Supervisor:
             info.healthy = False
             if self._stopping.is_set():
                 return
-            self._between = Outbox()
+            dead, self._between = self._engine, Outbox()
+            self._say(FrameBuilder(0))  # of what the dead one held, nothing is held any more
             self._reviving = asyncio.create_task(self._revive(info, self._between))
             async for frame in self._between.frames():
                 self._step = frame.step = self._step + 1
                 yield frame
-            self._between = None
-            if self._stopping.is_set():
+            if self._stopping.is_set() or self._engine is dead:
                 return
+            self._between = None
             self._base = self._step + 1
             info.healthy = True
             self._restarted()
 
     async def _revive(self, info: EngineInfo, between: Outbox) -> None:
-        """Try until an engine lives, or until cancelled."""
+        """Try until an engine lives, or until cancelled. Whatever else ends it leaves it dead."""
         lived_s = (self._clock.now_ns() - self._since_ns) / SECOND_NS
         try:
-            await self._living().stop(0)  # it may hold the memory of the device still
+            await _end(self._living())  # it may hold the memory of the device still
             while True:
                 wait_s = self._backoff.after(lived_s)
                 lived_s = 0.0
@@ -148,35 +150,53 @@ class Supervisor:
                 await self._clock.wait(self._stopping, until_ns)
                 if self._stopping.is_set():
                     return
-                if (engine := await self._try(info)) is not None:
+                if (started := await self._try(info)) is not None:
                     break
-            self._engine = engine
+            engine, found = started
             self._since_ns = self._clock.now_ns()
+            self._engine = engine
+            for name in MAY_DIFFER - {"healthy"}:
+                setattr(info, name, getattr(found, name))
             log.warning("the engine lives again")
+        except Exception:
+            log.exception("the engine stays dead")
         finally:
             between.close()
 
-    async def _try(self, info: EngineInfo) -> EnginePort | None:
-        """An engine that is what the first one was, or None."""
+    async def _try(self, info: EngineInfo) -> tuple[EnginePort, EngineInfo] | None:
+        """An engine that is what the first one was, and what it says of itself, or None."""
+        engine: EnginePort | None = None
         try:
             engine = self._make()
             found = await engine.start()
+            if not (changed := _differences(info, found)):
+                return engine, found
+            log.error("the engine would not be what it was: %s", ", ".join(changed))
         except EngineStartError as failure:
             log.error("the engine does not start: %s", failure)
-            return None
         except Exception:
             log.exception("the engine does not start")
-            return None
-        if changed := _differences(info, found):
-            log.error("the engine would not be what it was: %s", ", ".join(changed))
-            await engine.stop(0)
-            return None
-        return engine
+        if engine is not None:
+            await _end(engine)
+        return None
+
+    def _say(self, frame: FrameBuilder) -> None:
+        """A frame of our own, while no engine lives."""
+        if self._between is not None:
+            self._between.add(frame.build(self._clock.now_ns(), Gauges()))
 
     def _living(self) -> EnginePort:
         if self._engine is None:
             raise RuntimeError("the engine was not started")
         return self._engine
+
+
+async def _end(engine: EnginePort) -> None:
+    """Stop what is of no use any more. What comes of that is no reason not to go on."""
+    try:
+        await engine.stop(0)
+    except Exception:
+        log.exception("an engine that is over does not stop")
 
 
 def _differences(first: EngineInfo, second: EngineInfo) -> list[str]:
