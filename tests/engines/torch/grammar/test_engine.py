@@ -7,7 +7,10 @@ import re
 from functools import cache
 from typing import Any
 
+import pytest
+
 from antiphon.engines.port import Capability, EngineRequest, Finish, GrammarSpec
+from antiphon.engines.torch.grammar.trials import Trials
 from antiphon.prompting.tokenizer import load_tokenizer
 from engines.torch.grammar.writing import vocabulary
 from engines.torch.harness import running
@@ -89,8 +92,12 @@ async def test_an_engine_that_drains_ends_what_waits_for_its_form() -> None:
         assert watch[1].finish is Finish.LENGTH
 
 
-async def test_a_form_that_fails_while_it_is_followed_is_an_error_and_no_end() -> None:
+async def test_a_form_that_fails_while_it_is_followed_is_an_error_and_no_end(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
     """Its matcher leaves the end token alone then, which would look like an answer."""
+    # Tried, it would be refused before.
+    monkeypatch.setattr(Trials, "bytes_of", lambda *_: 0)
     forever = GrammarSpec(kind="regex", text="[ab]{3}(x{1000}){1000}")
     async with running(FILES, vocabulary=spelt_out()) as (engine, watch):
         engine.submit(asked(1, forever))

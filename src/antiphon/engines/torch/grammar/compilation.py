@@ -20,6 +20,11 @@ from antiphon.engines.torch.grammar.vocabulary import GrammarVocabulary
 LIMITS = LLParserLimits(max_lexer_states=50_000, verbose_errors=False)
 """llguidance's own, but for the memory of one form: a state takes one or two kilobytes."""
 
+SCHEMA_LIMITS = LLParserLimits(
+    max_lexer_states=50_000, verbose_errors=False, max_items_in_row=20_000, step_max_items=400_000
+)
+"""Where one of 150 objects may come, each of their properties may come next."""
+
 NAMES = {
     "json_schema": "the schema",
     "json_object": "the form",
@@ -45,7 +50,8 @@ def compiled(spec: GrammarSpec, vocabulary: GrammarVocabulary) -> LLMatcher:
     """
     try:
         source = grammar_source(spec, lenient=not spec.strict)
-        matcher = LLMatcher(vocabulary.guide, source, log_level=0, limits=LIMITS)
+        limits = SCHEMA_LIMITS if spec.kind == "json_schema" else LIMITS
+        matcher = LLMatcher(vocabulary.guide, source, log_level=0, limits=limits)
         if error := matcher.get_error():
             raise GrammarRefused(_placed(spec, error) if spec.kind == "json_schema" else error)
         if spec.kind == "json_schema":
@@ -98,7 +104,7 @@ def _placed(spec: GrammarSpec, error: str) -> str:
             source = grammar_source(inner, lenient=not spec.strict)
         except (GrammarRefused, RecursionError):
             return ""
-        return str(LLMatcher.validate_grammar(source, limits=LIMITS))
+        return str(LLMatcher.validate_grammar(source, limits=SCHEMA_LIMITS))
 
     place = place_of(json.loads(spec.text), error, complaint)
     return f"{place or TOP}: {error}"
