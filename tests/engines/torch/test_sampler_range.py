@@ -105,6 +105,9 @@ EXTREME = {
 @example([-LARGEST] * VOCAB, [3, 3, 4], EXTREME)
 @example([-LARGEST, LARGEST] * (VOCAB // 2), [3], {**EXTREME, "top_p": 0.5, "min_p": 0.1})
 @example([1e34] * VOCAB, [3], {**EXTREME, "repetition": 2.0, "top_k": 5})
+@example([-LARGEST] * VOCAB, [], {**EXTREME, "temperature": 1.0})
+@example([LARGEST] + [-LARGEST] * (VOCAB - 1), [], {**EXTREME, "allowed_ids": (5, 6)})
+@example([LARGEST] + [-LARGEST] * (VOCAB - 1), [], EXTREME)
 @example([0.0] * VOCAB, [], {**EXTREME, "temperature": 1e308, "allowed_ids": (7,)})
 @given(ROWS, st.lists(st.integers(0, VOCAB - 1), max_size=20), SETTINGS)
 def test_finite_logits_give_a_token_that_can_win(
