@@ -1,8 +1,9 @@
 """Where a text with log probabilities was cut into deltas.
 
 A token begins in the delta that its entry came with. While the entries spell the text, that says
-nothing new. Where they do not (an engine that gives entries for some tokens alone, a token of which
-a marker took a part), it says where they stand, and is kept when deltas are dropped.
+nothing new. Where they do not (an engine that gives entries for some tokens alone, a token that is
+not shown or of which a marker took a part), it says where they stand, and is kept when deltas are
+dropped.
 """
 
 from __future__ import annotations
@@ -39,8 +40,9 @@ class CutsSoFar:
             self._length += len(delta.text)
 
     def take(self, done: TextDone) -> Cuts:
-        """Those of the part, which ends with ``done``: empty where its entries spell it, or came
-        all at once. Where no delta came, they are what it says itself."""
+        """Those of the part, which ends with ``done``: empty where its entries spell it, of which
+        only the last may reach past its end, or came all at once. Where no delta came, they are
+        what it says itself."""
         self._settle()
         found, self._found = self._found, array("Q")
         if not found:
@@ -48,7 +50,8 @@ class CutsSoFar:
         if len(found) == 2:
             return ()
         spelled = b"".join([entry.data for entry in done.logprobs])
-        if spelled.startswith(done.text.encode()):
+        text, last = done.text.encode(), done.logprobs[-1]
+        if spelled.startswith(text) and len(spelled) - len(last.data) <= len(text):
             return ()
         return tuple(zip(found[::2], found[1::2], strict=True))
 

@@ -171,11 +171,15 @@ def test_held_text_holds_its_logprobs_until_the_flush() -> None:
     assert segmenter.finish() == []
 
 
-def test_a_token_after_which_no_text_comes_has_no_logprob_to_show() -> None:
+def test_a_token_after_which_no_text_comes_rides_on_the_flush() -> None:
     segmenter = Segmenter()
     assert segmenter.feed([Piece("", (7,), (token("</s>"),))]) == []
+    assert segmenter.finish() == [Text("", (token("</s>"),))]
     assert segmenter.finish() == []
     assert segmenter.output_tokens == 1
+    segmenter = Segmenter(stop=["TRE"])
+    segmenter.feed([Piece("TR", (1,), (token("TR"),)), Piece("", (7,), (token("</s>"),))])
+    assert segmenter.finish() == [Text("TR", (token("TR"), token("</s>")))]
 
 
 def test_a_token_that_is_not_shown_has_no_extent() -> None:

@@ -203,7 +203,7 @@ def test_an_empty_prompt_is_refused_by_its_name() -> None:
         assert caught.value.param == param
 
 
-def test_hidden_tokens_have_no_logprobs_and_move_no_offset() -> None:
+def test_hidden_tokens_keep_their_logprobs_and_move_no_offset() -> None:
     stage = Stage()
     hidden = Detokenizer([b"Hi", b"<|end|>", b" you"], hidden=frozenset({1}))
     stage.model.prompter.detokenizer = lambda **_: hidden  # type: ignore[method-assign]  # a table of three
@@ -219,9 +219,9 @@ def test_hidden_tokens_have_no_logprobs_and_move_no_offset() -> None:
         )
     )
     logprobs = body(run)["choices"][0]["logprobs"]
-    assert logprobs["tokens"] == ["Hi", " you"]
-    assert logprobs["token_logprobs"] == [-1.0, -3.0]
-    assert logprobs["text_offset"] == [0, 2]
+    assert logprobs["tokens"] == ["Hi", "<|end|>", " you"]
+    assert logprobs["token_logprobs"] == [-1.0, -2.0, -3.0]
+    assert logprobs["text_offset"] == [0, 2, 2]
 
 
 async def test_draining_refuses_new_runs() -> None:

@@ -69,10 +69,6 @@ class Detokenizer:
                 self._holds = held != b""
         return text
 
-    def hides(self, token: int) -> bool:
-        """Whether the token gives no text because it is a special one."""
-        return token in self._hidden
-
     def flush(self) -> str:
         """End the sequence: an unfinished character comes out as exactly one U+FFFD."""
         self._holds = False

@@ -240,12 +240,9 @@ class Choice:
         return Piece(text=text, ids=(token_id,), logprobs=(entry,))
 
     def _logprob(self, table: Detokenizer, frame: StepFrame, at: int) -> tuple[Logprob, ...]:
-        token = frame.token[at]
         if not self._logprobs or frame.logprob is None:
             return ()
         logprob = frame.logprob[at]
         if math.isnan(logprob):  # it was not asked for
-            return ()
-        if table.hides(token):  # logprobs cover the tokens of the visible text, nothing else
             return ()
         return (drawn_logprob(table, frame, at, logprob, ids=self._tokens_as_ids),)

@@ -6,7 +6,7 @@ import codecs
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable
+    from collections.abc import Iterable, Sequence
 
     from responsory.events import TextDone
     from responsory.values import Logprob
@@ -23,7 +23,8 @@ class Offsets:
     left of that one there comes first. Text without entries is passed over. A token inside a
     character has the offset of that character, and one that is not shown has no extent: it stands
     where the token before it ended. So offsets never decrease and never pass the end of the text,
-    and while the entries spell the text they do not depend on its cut into deltas.
+    and while the entries spell the text they do not depend on its cut into deltas. What spells all
+    of a delta but for tokens that are not shown is taken for that before anything is looked for.
     """
 
     __slots__ = ("_decoder", "_end", "_left")
@@ -40,7 +41,10 @@ class Offsets:
         base, starts = self._end, list[int]()
         self._end += len(text)
         at = self._rest(text)
-        for entry in logprobs:
+        entries = tuple(logprobs)
+        if entries and (exact := self._spelled(text, at, entries)) is not None:
+            return [base + start for start in exact]
+        for entry in entries:
             spelled = self._decoder.decode(entry.data)
             start, at = self._place(spelled, text, at)
             starts.append(base + start)
@@ -51,6 +55,30 @@ class Offsets:
         self._end += len(text)
         self._left = ""
         self._decoder.reset()
+
+    def _spelled(self, text: str, at: int, entries: Sequence[Logprob]) -> list[int] | None:
+        """The starts in ``text`` of tokens that spell all of it from ``at`` on, the last of them
+        perhaps cut, where those that do not go on with it are not shown; else None, and nothing
+        was taken."""
+        decoder, starts, left = self._decoder, list[int](), ""
+        begun = decoder.getstate()
+        last = len(entries) - 1
+        for index, entry in enumerate(entries):
+            starts.append(at)
+            before = decoder.getstate()
+            spelled = decoder.decode(entry.data)
+            if text.startswith(spelled, at):
+                at += len(spelled)
+            elif index == last and at < len(text) and spelled.startswith(text[at:]):
+                left = spelled[len(text) - at :]
+                at = len(text)
+            else:
+                decoder.setstate(before)
+        if at == len(text):
+            self._left = left
+            return starts
+        decoder.setstate(begun)
+        return None
 
     def _rest(self, text: str) -> int:
         """How much of the next ``text`` belongs to the token that ran off the end."""

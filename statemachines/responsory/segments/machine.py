@@ -142,7 +142,8 @@ class Segmenter:
             self._show(region, shown)
         if not self.ended:
             self._answer(self._matcher.flush(), shown)
-        self._logprobs.clear()
+            if entries := self._logprobs.rest(self._scanner.mode.channel):
+                shown.add(Text, "", self._tokens(self._end + 1), entries)
         self._count.flush(self._scanner.mode.channel)
         if self._ids is not None:
             self.rest = self._ids.rest()
@@ -219,6 +220,7 @@ class Segmenter:
     def _read(self, pieces: Sequence[Piece]) -> list[Segment]:
         if self._glanced:
             self._count.pass_by(self._scanner.mode.channel, self._glanced)
+            self._logprobs.pass_by(self._scanner.mode.channel)
             self._glanced = 0
         shown = Shown()
         for piece in pieces:
@@ -234,12 +236,7 @@ class Segmenter:
         """Note where the piece's tokens begin and end."""
         start, self._end = self._end, self._end + len(piece.text)
         ids = self._ids
-        if not piece.logprobs:
-            self._count.add(start, self._end, len(piece.ids))
-            if ids is not None:
-                ids.add(start, piece.ids)
-            return
-        extents = self._aligner.extents(piece, start)
+        extents = self._aligner.extents(piece, start) if piece.logprobs else []
         self._logprobs.add(extents)
         if len(extents) != len(piece.ids):
             self._count.add(start, self._end, len(piece.ids))

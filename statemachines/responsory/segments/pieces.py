@@ -34,7 +34,8 @@ class Aligner:
     """Finds the characters of each token of a piece.
 
     The bytes of the tokens spell the text, so decoding them tells how far each one reaches. A token
-    whose bytes are not the text at its place (a special token that is not shown) has no extent.
+    whose bytes are not the text at its place (a special token that is not shown) has no extent, and
+    may stand inside a character that the tokens around it spell.
     """
 
     __slots__ = ("_decoder",)
@@ -49,10 +50,21 @@ class Aligner:
         extents = []
         for entry in piece.logprobs:
             start = at
-            spelled = self._decoder.decode(entry.data)
-            if text.startswith(spelled, at):
-                at += len(spelled)
-            else:
-                self._decoder.reset()
+            at = self._end(text, at, entry.data)
             extents.append((origin + start, origin + at, entry))
         return extents
+
+    def _end(self, text: str, at: int, data: bytes) -> int:
+        """Where the token ends that is due at ``at``."""
+        decoder = self._decoder
+        before = decoder.getstate()
+        spelled = decoder.decode(data)
+        if text.startswith(spelled, at):
+            return at + len(spelled)
+        decoder.reset()
+        if before[0]:
+            spelled = decoder.decode(data)
+            if spelled and text.startswith(spelled, at):
+                return at + len(spelled)
+            decoder.setstate(before)
+        return at

@@ -1,7 +1,7 @@
 """Which tokens count, and whose logprobs are shown, when text is shown in part.
 
 A token belongs to the character at which it begins. One without text of its own (inside a
-character) belongs to the next character.
+character, or not shown at all) belongs to the next character.
 """
 
 from __future__ import annotations
@@ -105,12 +105,14 @@ class VisibleLogprobs:
     """The logprobs of the answer's tokens, each given out with the first of its text that is shown.
 
     A token cut by a marker or a stop string keeps its logprob if any of its text is visible. One
-    after which no text comes was never visible.
+    without text after which none comes either is of the answer, if that is what was shown last.
     """
 
-    __slots__ = ("_ready", "_waiting")
+    __slots__ = ("_open", "_ready", "_waiting")
 
     def __init__(self) -> None:
+        self._open = True
+        """The answer has text after all reasoning and calls, or there were none of these."""
         self._waiting: deque[tuple[int, int, Logprob]] = deque()
         """(start, end, logprob) in the raw text; the region is not known yet."""
         self._ready: deque[tuple[int, Logprob]] = deque()
@@ -126,6 +128,8 @@ class VisibleLogprobs:
 
     def settle(self, region: Region, origin: int) -> None:
         """The next region is known; its text, if it is the answer's, begins there at ``origin``."""
+        if region.text or region.says is not None:
+            self._open = region.channel is Text
         waiting, left = self._waiting, []
         while waiting and waiting[0][0] < region.end:
             start, end, entry = waiting.popleft()
@@ -135,10 +139,15 @@ class VisibleLogprobs:
                 left.append((start, end, entry))
         waiting.extendleft(reversed(left))
 
-    def clear(self) -> None:
-        """The text has ended: what waits was never visible."""
+    def pass_by(self, channel: Channel) -> None:
+        """Text of the channel, while nothing waits, whose tokens are given out elsewhere."""
+        self._open = channel is Text
+
+    def rest(self, channel: Channel) -> tuple[Logprob, ...]:
+        """The text has ended in the channel: those of the answer that no text came after."""
+        entries = [entry for _, _, entry in self._waiting if self._open and channel is Text]
         self._waiting.clear()
-        self._ready.clear()
+        return tuple(entries)
 
     def take(self, released: int) -> tuple[Logprob, ...]:
         """Those whose first character is before ``released`` in the answer."""
