@@ -219,6 +219,10 @@ def load(options: dict[str, Any], inbox: Inbox, emit: Callable[[StepFrame], None
         case "never":
             Path(options["began"]).write_text("")  # a pipe: somebody waits for its end
             threading.Event().wait()
+        case "slow":
+            Path(options["began"]).write_text("")
+            while not Path(options["enough"]).exists():
+                pass
     return FakeLoop(options, inbox, emit)
 
 

@@ -225,6 +225,6 @@ async def test_a_stop_that_is_not_heeded_ends_the_process() -> None:
         await watch.until(lambda: watch[1].accepted)
         await engine.stop(0)
         assert engine.process is not None
-        assert engine.process.status, "it has gone, and not of itself"
+        assert engine.process.status == -signal.SIGKILL
         await watch.end()
         assert watch[1].finish is Finish.ABORT

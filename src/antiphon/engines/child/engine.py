@@ -26,7 +26,7 @@ class ChildEngine:
         clock: Clock | None = None,
     ) -> None:
         """Nothing is spawned yet. ``options`` is an object of JSON; with ``hang_s`` 0 nobody asks
-        whether the engine still turns."""
+        whether the engine still turns, or still loads."""
         self._argv = list(argv)
         self._options = options
         self._hang_s = hang_s

@@ -11,6 +11,7 @@ from contextlib import suppress
 from typing import Any
 
 from antiphon.engines.child.link import Link
+from antiphon.engines.child.loading import stalled
 from antiphon.engines.child.process import EngineProcess
 from antiphon.engines.child.pulse import Pulse
 from antiphon.engines.clock import Clock
@@ -71,6 +72,7 @@ class Life:
         """Why it is dead, if it did not end as it was told to."""
         self._link = Link(ours, self._take, self._ended)
         self._link.send(encode_start(options))
+        self._loading = self._spawn(self._await_stall()) if hang_s else None
 
     async def loaded(self) -> EngineInfo:
         """Wait until it has loaded. Raises ``EngineStartError``. Cancelled, it ends the process."""
@@ -130,6 +132,8 @@ class Life:
                 self._pulse.beat()
             case Kind.READY if self._info is None:
                 self._info = decode_info(body)
+                if self._loading is not None:
+                    self._loading.cancel()
                 self._watch()
                 if not self._ready.done():
                     self._ready.set_result(self._info)
@@ -161,6 +165,10 @@ class Life:
             )
             self._spawn(self._await_silence(self._pulse))
 
+    async def _await_stall(self) -> None:
+        found = await stalled(self._clock, self.process.worked, least_s=self._hang_s)
+        self._die(found, Finish.ERROR)
+
     async def _await_silence(self, pulse: Pulse) -> None:
         await pulse.lost()
         self._die(f"it has not made a turn for {self._hang_s:g} s", Finish.ERROR)
@@ -180,9 +188,9 @@ class Life:
             return
         self.over.set()
         self._failure = failure
-        self._link.close()
         if not self._told_over:
-            self.process.kill()
+            self.process.kill()  # before it sees the end of the socket and leaves as if of itself
+        self._link.close()
         if self._info is not None:
             self._info.healthy = False
         if not self._ready.done():
@@ -219,10 +227,11 @@ class Life:
             return EngineError(code="engine_overloaded", message="the engine is stopping")
         return EngineError(code="engine_failed", message=f"the engine is dead: {self._failure}")
 
-    def _spawn(self, job: Coroutine[Any, Any, None]) -> None:
+    def _spawn(self, job: Coroutine[Any, Any, None]) -> asyncio.Task[None]:
         task = asyncio.ensure_future(job)
         self._tasks.add(task)
         task.add_done_callback(self._tasks.discard)
+        return task
 
 
 class _Lost(Exception):

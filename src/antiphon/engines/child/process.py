@@ -9,6 +9,7 @@ import subprocess
 import threading
 from collections.abc import Sequence
 from contextlib import suppress
+from pathlib import Path
 
 REAP_S = 10.0
 """How long the end of a killed process is waited for. One that hangs in a driver takes longer."""
@@ -38,6 +39,16 @@ class EngineProcess:
         self._reaped = asyncio.Event()
         # A daemon: a process that cannot die must not hold ours back.
         threading.Thread(target=self._reap, name=f"reaper-{self.pid}", daemon=True).start()
+
+    def worked(self) -> int | None:
+        """Processor time that it and the children it has waited for have used, in ticks of the
+        system; None where that is not told."""
+        try:
+            told = Path(f"/proc/{self.pid}/stat").read_bytes()
+        except OSError:
+            return None
+        # Behind the name, which may hold anything: see proc(5), from field 3 on.
+        return sum(map(int, told.rpartition(b")")[2].split()[11:15]))
 
     def kill(self) -> None:
         """End it now, whatever it does."""
