@@ -42,7 +42,9 @@ class Offsets:
         self._end += len(text)
         at = self._rest(text)
         entries = tuple(logprobs)
-        if entries and (exact := self._spelled(text, at, entries)) is not None:
+        # One token alone is of text that is left, if there is any.
+        looks = len(entries) > 1 or (entries and at == len(text))
+        if looks and (exact := self._spelled(text, at, entries)) is not None:
             return [base + start for start in exact]
         for entry in entries:
             spelled = self._decoder.decode(entry.data)
