@@ -7,13 +7,14 @@ from collections.abc import Callable, Mapping, Sequence
 from datetime import datetime
 from typing import Any, Literal
 
-from jinja2 import TemplateError, TemplateSyntaxError, meta
+from jinja2 import TemplateSyntaxError, meta
 
-from antiphon.errors import InvalidRequest, StartupError
+from antiphon.errors import InvalidRequest, StartupError, shortened
 from antiphon.models.files import ModelFiles
 from antiphon.prompting.message_content import as_parts, as_text
+from antiphon.prompting.template_clock import MAX_CHARACTERS, TooMuch, time_limit
 from antiphon.prompting.template_environment import make_environment
-from antiphon.prompting.template_limits import MAX_CHARACTERS, limited, time_limit
+from antiphon.prompting.template_limits import limited
 from antiphon.prompting.template_source import read_source
 
 Message = Mapping[str, Any]
@@ -26,7 +27,7 @@ class ChatTemplate:
 
     ``content_form`` is the form of message content that the template reads: a string, or a list
     of parts if strings do not come out of it. Raises ``StartupError`` if ``source`` is not a
-    template.
+    template, or none that comes to an end.
     """
 
     def __init__(
@@ -43,10 +44,12 @@ class ChatTemplate:
         environment = make_environment(now)
         try:
             self._template = environment.from_string(limited(environment.parse(source)))
+            names = meta.find_undeclared_variables(environment.parse(source))
         except TemplateSyntaxError as failure:
-            where = f"line {failure.lineno}: {failure.message}"
-            raise StartupError(f"The model's chat template is broken, {where}") from failure
-        self.names = frozenset(meta.find_undeclared_variables(environment.parse(source)))
+            raise _broken(f"line {failure.lineno}: {failure.message}") from failure
+        except Exception as failure:  # it becomes Python, whose compiler has words of its own
+            raise _broken(f"{type(failure).__name__}: {failure}") from failure
+        self.names = frozenset(names)
         """Every variable that the template reads."""
         self.content_form: Literal["text", "parts"] = "text"
         if not self._shows_probe():
@@ -84,9 +87,7 @@ class ChatTemplate:
                     pieces.append(piece)
                     length += len(piece)
                     if length > MAX_CHARACTERS:
-                        raise TemplateError(
-                            f"the prompt is longer than {MAX_CHARACTERS} characters"
-                        )
+                        raise TooMuch(f"the prompt is longer than {MAX_CHARACTERS} characters")
         except Exception as failure:  # a template can raise anything its data makes Python raise
             raise InvalidRequest(
                 f"The model's chat template cannot write these messages: {failure}",
@@ -98,8 +99,15 @@ class ChatTemplate:
     def _shows_probe(self) -> bool:
         try:
             return _PROBE in self.render([{"role": "user", "content": _PROBE}])
-        except InvalidRequest:
+        except InvalidRequest as refusal:
+            if isinstance(refusal.__cause__, TooMuch):
+                raise _broken(f"for two words already: {refusal.__cause__}") from refusal
             return False
+
+
+def _broken(reason: str) -> StartupError:
+    words = shortened(" ".join(reason.split()), 300)
+    return StartupError(f"The model's chat template is broken, {words}")
 
 
 def load_template(

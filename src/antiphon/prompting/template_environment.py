@@ -58,6 +58,7 @@ def make_environment(now: Callable[[], datetime]) -> LimitedEnvironment:
         undefined=StrictVariable,
     )
     environment.filters["tojson"] = _to_json
+    environment.limit_calls()
     environment.globals["raise_exception"] = _raise_exception
     environment.globals["strftime_now"] = lambda form: now().strftime(form)
     return environment

@@ -1,31 +1,42 @@
 """What keeps a chat template from running for ever, or writing more than any model can read.
 
 A template comes with a model, and what it loops over comes with a request. A thread cannot be
-stopped from outside, so a template looks at the clock itself: at the start of every turn of a loop
-and of every macro. Texts that grow by an operator are measured before they are made.
+stopped from outside, so a template looks at the clock itself: at every turn of a loop, at every
+call of a macro, function, method, filter or test, and at every value that a filter gives one by
+one. What a single call would make or walk through is measured before it is made.
 """
 
 from __future__ import annotations
 
-import re
-import time
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
-from contextvars import ContextVar
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from types import GeneratorType
 from typing import Any
 
-from jinja2 import TemplateError, nodes
+from jinja2 import nodes, pass_context
 from jinja2.runtime import Context
-from jinja2.sandbox import ImmutableSandboxedEnvironment
+from jinja2.sandbox import (
+    ImmutableSandboxedEnvironment,
+    SandboxedEscapeFormatter,
+    SandboxedFormatter,
+)
+from jinja2.utils import Namespace, _PassArg, generate_lorem_ipsum
+from markupsafe import Markup
 
-MAX_CHARACTERS = 1 << 24
-"""Longest prompt a template may write; far above any context length."""
-MAX_SECONDS = 5.0
-"""Longest a template may take; published ones take milliseconds for a long conversation."""
+from antiphon.prompting.template_clock import look, looked_at, require_room, require_size
+from antiphon.prompting.template_sizes import (
+    check_filter,
+    check_method,
+    check_operator,
+    check_test,
+    weight,
+)
 
-_MAX_EXPONENT = 64
-_WIDTH = re.compile(r"%[^%a-zA-Z]*?(\d{6,}|\*)")
-_end: ContextVar[tuple[Callable[[], float], float] | None] = ContextVar("end", default=None)
+_WORDS, _LONGEST_WORD = 100, 16
+_BUILT_IN = (str, bytes, int, float, list, tuple, dict)
+_CONTAINERS: tuple[type, ...] = (
+    *(list, tuple, dict, set, frozenset, Namespace),
+    *(type({}.values()), type({}.items())),
+)
 
 
 class LimitedEnvironment(ImmutableSandboxedEnvironment):
@@ -33,34 +44,151 @@ class LimitedEnvironment(ImmutableSandboxedEnvironment):
 
     intercepted_binops = frozenset({"*", "+", "%", "**"})
 
+    def __init__(self, **options: Any) -> None:
+        super().__init__(**options, finalize=self.written)
+        self.globals["lipsum"] = _lipsum
+
+    def limit_calls(self) -> None:
+        """Put every filter and test that there is under the limits."""
+        for table, check in ((self.filters, check_filter), (self.tests, check_test)):
+            for name, function in [*table.items()]:
+                table[name] = _limited(self, name, function, check)
+
     def tick(self) -> str:
-        """Raises ``TemplateError`` when the time of the present rendering is over."""
-        end = _end.get()
-        if end is not None and end[0]() > end[1]:
-            raise TemplateError("it takes too long")
+        """Raises ``TooMuch`` when the time of the present rendering is over."""
+        look()
         return ""
 
+    def weighed(self, value: Any) -> Any:
+        """The value, if it is not too long to be written, compared or looked up."""
+        if isinstance(value, _CONTAINERS):
+            weight(value)
+        return value
+
+    def written(self, value: Any) -> Any:
+        """The value, if there is room for it: a macro and a block keep what they write."""
+        require_room(weight(value))
+        return value
+
+    def call(self, context: Context, called: Any, /, *arguments: Any, **named: Any) -> Any:
+        look()
+        owner = getattr(called, "__self__", None)
+        if isinstance(owner, _BUILT_IN) or owner is dict or called is dict:
+            if called.__name__ == "join" and arguments:
+                arguments = (_whole(arguments[0]), *arguments[1:])
+            check_method(owner, called.__name__, arguments, named)
+        return super().call(context, called, *arguments, **named)
+
     def call_binop(self, context: Context, operator: str, left: Any, right: Any) -> Any:
-        if _size(operator, left, right) > MAX_CHARACTERS:
-            raise TemplateError(f"a value is longer than {MAX_CHARACTERS} characters")
+        check_operator(operator, left, right)
         return super().call_binop(context, operator, left, right)
+
+    def getitem(self, obj: Any, argument: Any) -> Any:
+        return super().getitem(obj, self.weighed(argument))
+
+    def wrap_str_format(self, value: Any) -> Callable[..., str] | None:
+        if super().wrap_str_format(value) is None:
+            return None
+        text: str = value.__self__
+        str_type = type(text)
+        kind = _EscapeFormatter if isinstance(text, Markup) else _Formatter
+        escaping = {"escape": text.escape} if isinstance(text, Markup) else {}
+        whole = value.__name__ == "format"
+
+        def form(*arguments: Any, **named: Any) -> str:
+            formatter = kind(self, **escaping)
+            if not whole:
+                (named,) = arguments
+                arguments = ()
+            return str_type(formatter.vformat(text, arguments, named))
+
+        return form
 
     def concat_limited(self, *parts: Any) -> str:
         """The ``~`` of the template language."""
-        texts = [str(part) for part in parts]
-        if sum(map(len, texts)) > MAX_CHARACTERS:
-            raise TemplateError(f"a value is longer than {MAX_CHARACTERS} characters")
+        return self.concat([str(self.weighed(part)) for part in parts])
+
+    @staticmethod
+    def concat(pieces: Iterable[str]) -> str:
+        """What a macro or a block wrote, as one text."""
+        texts = [*pieces]
+        require_room(sum(map(len, texts)))
         return "".join(texts)
 
 
-@contextmanager
-def time_limit(clock: Callable[[], float] = time.monotonic) -> Iterator[None]:
-    """What is rendered inside has ``MAX_SECONDS`` by this clock."""
-    token = _end.set((clock, clock() + MAX_SECONDS))
-    try:
-        yield
-    finally:
-        _end.reset(token)
+def _lipsum(n: int = 5, html: bool = True, *words: int, **between: int) -> str:
+    """Jinja's own, which writes as many words as it is asked to."""
+    most = max((_WORDS, *words, *between.values()))
+    require_size(n * most * _LONGEST_WORD)
+    return generate_lorem_ipsum(n, html, *words, **between)
+
+
+class _Measuring(SandboxedFormatter):
+    """Looks at each field of ``str.format`` before and after it is written."""
+
+    _length = 0
+
+    def format_field(self, value: Any, format_spec: str) -> Any:
+        look()
+        weight(value)
+        digits = "".join(c if c.isdigit() else " " for c in format_spec).split()
+        require_size(max((10 ** min(len(number), 9) for number in digits), default=0))
+        written = super().format_field(value, format_spec)
+        self._length += len(written)
+        require_room(len(written))
+        require_size(self._length)
+        return written
+
+
+class _Formatter(_Measuring):
+    pass
+
+
+class _EscapeFormatter(_Measuring, SandboxedEscapeFormatter):
+    pass
+
+
+def _limited(
+    environment: LimitedEnvironment,
+    name: str,
+    function: Callable[..., Any],
+    check: Callable[..., None],
+) -> Callable[..., Any]:
+    """The filter or test, within the limits.
+
+    It takes the context, so that Jinja leaves it to the rendering where its arguments are known.
+    """
+    wants = _PassArg.from_obj(function)
+
+    @pass_context
+    def called(context: Context, value: Any, /, *arguments: Any, **named: Any) -> Any:
+        look()
+        if name == "join":
+            value = _whole(value)
+        check(name, value, arguments, named)
+        first: Mapping[_PassArg | None, Sequence[Any]] = {
+            None: (),
+            _PassArg.context: (context,),
+            _PassArg.eval_context: (context.eval_ctx,),
+            _PassArg.environment: (environment,),
+        }
+        result = function(*first[wants], value, *arguments, **named)
+        return looked_at(result) if isinstance(result, GeneratorType) else result
+
+    return called
+
+
+def _whole(values: Any) -> Any:
+    """Values that come one by one, as a list that can be measured."""
+    if not isinstance(values, GeneratorType):
+        return values
+    kept = []
+    size = 0
+    for value in values:
+        kept.append(value)
+        size += 1 + weight(value)
+        require_size(size)
+    return kept
 
 
 def limited(template: nodes.Template) -> nodes.Template:
@@ -68,42 +196,36 @@ def limited(template: nodes.Template) -> nodes.Template:
     looping: list[Any] = [*template.find_all((nodes.For, nodes.Macro, nodes.CallBlock))]
     for node in looping:
         node.body.insert(0, nodes.ExprStmt(_call("tick", []), lineno=node.lineno))
-    _replace_concats(template)
+        if isinstance(node, nodes.For) and node.test is not None:
+            node.test = nodes.And(nodes.Not(_call("tick", [])), node.test)
+    _replace(template)
     return template
 
 
-def _replace_concats(node: nodes.Node) -> None:
+def _replace(node: nodes.Node) -> None:
     for name, value in [*node.iter_fields()]:
         if isinstance(value, nodes.Node):
-            _replace_concats(value)
-            setattr(node, name, _without_concat(value))
+            _replace(value)
+            setattr(node, name, _replaced(value))
         elif isinstance(value, list):
             for child in value:
                 if isinstance(child, nodes.Node):
-                    _replace_concats(child)
-            setattr(node, name, [_without_concat(child) for child in value])
+                    _replace(child)
+            setattr(node, name, [_replaced(child) for child in value])
 
 
-def _without_concat(node: Any) -> Any:
-    return _call("concat_limited", node.nodes) if isinstance(node, nodes.Concat) else node
+def _replaced(node: Any) -> Any:
+    if isinstance(node, nodes.Concat):
+        return _call("concat_limited", node.nodes)
+    if isinstance(node, nodes.Compare):
+        sides: list[Any] = [node, *node.ops]
+        if not any(isinstance(side.expr, nodes.Const) for side in sides):
+            for side in sides:
+                side.expr = _call("weighed", [side.expr])
+    if isinstance(node, nodes.Pair) and not isinstance(node.key, nodes.Const):
+        node.key = _call("weighed", [node.key])
+    return node
 
 
 def _call(method: str, arguments: list[nodes.Expr]) -> nodes.Call:
     return nodes.Call(nodes.EnvironmentAttribute(method), arguments, [], None, None)
-
-
-def _size(operator: str, left: Any, right: Any) -> int:
-    """At least the length of what the operator would make, as far as it can be told."""
-    if operator == "*":
-        for text, count in ((left, right), (right, left)):
-            if isinstance(text, str | list | tuple) and isinstance(count, int):
-                return len(text) * count
-    elif operator == "+":
-        if isinstance(left, str | list | tuple) and isinstance(right, str | list | tuple):
-            return len(left) + len(right)
-    elif operator == "%":
-        if isinstance(left, str) and _WIDTH.search(left):
-            return MAX_CHARACTERS + 1
-    elif isinstance(right, int | float) and abs(right) > _MAX_EXPONENT:
-        return MAX_CHARACTERS + 1
-    return 0
