@@ -8,10 +8,14 @@ from concurrent.futures import Future
 from typing import Any
 
 import pytest
+from llguidance import LLMatcher
 
+from antiphon.engines.port import GrammarSpec
+from antiphon.engines.torch.grammar.compilation import compiled
 from antiphon.engines.torch.grammar.refused import GrammarRefused
+from antiphon.engines.torch.grammar.vocabulary import GrammarVocabulary
 from antiphon.engines.torch.grammar.workers import Workers
-from engines.torch.grammar.writing import a_grammar
+from engines.torch.grammar.writing import a_grammar, vocabulary
 
 LONGEST_S = 20.0
 """Far beyond what any of them takes: it tells a bound from none."""
@@ -30,6 +34,13 @@ def nested(depth: int) -> str:
     return '{"items":' * depth + "{}" + "}" * depth
 
 
+def many(leaf: Any, count: int = 3_000) -> dict[str, Any]:
+    """An object of many properties, the last of which is for a test to choose."""
+    good = {f"p{i}": {"type": "boolean"} for i in range(count)}
+    return {"type": "object", "properties": {**good, "z": leaf}, "required": ["z"]}
+
+
+EMPTY = {"type": "integer", "minimum": 2, "maximum": 1}
 LOOP = {"type": "object", "properties": {"next": {"$ref": "#"}}, "required": ["next"]}
 SCHEMAS: list[tuple[Any, str]] = [
     ({"properties": {"a": {"type": "strin"}}}, "/properties/a/type: Invalid type: strin"),
@@ -49,6 +60,17 @@ SCHEMAS: list[tuple[Any, str]] = [
     ({"enum": [1, 2**53 + 1]}, "/enum: 9e+15 is too large"),
     ({"enum": [10**400]}, "/enum: 1e+400 is too large"),
     ({"properties": {"a": {"const": -(2**60)}}}, "/properties/a/const: -1e+18 is too large"),
+    (many({"type": "string", "pattern": "("}), ": /properties/z/pattern: unclosed group"),
+    (many({"items": {"type": "int"}}), ": /properties/z/items/type: Invalid type"),
+    (many(EMPTY), ": /properties/z: Unsatisfiable schema: minimum"),
+    (many(many(EMPTY, 2)), ": /properties/z/properties/z: Unsatisfiable schema: minimum"),
+    (many({"type": "object", "properties": {"a": False, "b": EMPTY}, "required": ["b"]}),
+     ": /properties/z/properties/b: Unsatisfiable schema: minimum"),
+    ({"anyOf": [*({"const": i} for i in range(1_000)), {"type": "int"}]},
+     ": /anyOf/1000/type: Invalid type"),
+    ({"properties": {"b": {"allOf": [
+        {"type": "string", "pattern": f"a.{{{i}}}b"} for i in range(10)]}}},
+     ": /properties/b: its patterns together are too much to be compared"),
     (LOOP, "no text that holds to it ever ends"),
     ({"$ref": "#"}, "no text that holds to it ever ends"),
     ({"properties": {"a": LOOP | {"properties": {"next": {"$ref": "#/properties/a"}}}},
@@ -84,6 +106,9 @@ OTHERS = [
     ("lark", "start: a b ??", "Expected"),
     ("lark", 'a: "b"', "no start rule"),
     ("lark", "start: start", "no text holds to it"),
+    ("lark", 'start: "a" start', "no text that holds to it ever ends"),
+    ("lark", 'start: "a', "at 1(10): what comes next cannot be read"),
+    ("json_schema", "false", "no text holds to it"),
     ("lark", 'start: %json {"multipleOf": 10000019}', "%json is not taken"),
     ("lark", '%llguidance {"no_forcing": true}\nstart: "a"', "%llguidance is not taken"),
     ("lark", "start: " + "(" * 20_000 + '"a"' + ")" * 20_000, "nested"),
@@ -148,3 +173,20 @@ def test_long_chains_of_references_do_not_end_the_process(kind: str, text: str) 
     outcome: Future[str] = Future()
     Workers(1).put(lambda: outcome.set_result(a_grammar(kind, text).error))
     assert outcome.result(LONGEST_S) == ""
+
+
+def test_a_part_that_cannot_be_followed_is_named() -> None:
+    """It compiles; what gives up is the library, when it is written."""
+    dear = GrammarSpec(kind="json_schema", text=json.dumps({"items": {"properties": {
+        "a": {"type": "null"}, "b": {"type": "boolean"}, "c": {"const": "here"}}}}))  # fmt: skip
+
+    def gives_up(matcher: LLMatcher, _: GrammarVocabulary) -> None:
+        here = vocabulary().guide.tokenize_str('"here"')
+        whole = vocabulary().guide.tokenize_str('[{"c":"here"}]')
+        inner = vocabulary().guide.tokenize_str('{"c":"here"}')
+        for text in (here, inner, whole):
+            if matcher.deep_copy().validate_tokens(text) == len(text):
+                raise GrammarRefused("lexer error: too many states: 50000 >= 50000")
+
+    with pytest.raises(GrammarRefused, match="/items/properties/c: it is too large"):
+        compiled(dear, vocabulary(), gives_up)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import re
+from collections.abc import Callable
 from typing import Any
 
 import attrs
@@ -37,29 +38,73 @@ NAMES = {
 TOP = "at the top"
 """The place of what is wrong with a whole schema."""
 
+WORDS = {
+    "NoExtension": "no text holds to it",
+    "ff_tokens": "no text that holds to it ever ends, or one must be written that is too long",
+    "Unable to determine if regex is empty": "its patterns together are too much to be compared",
+    "lexer error: too many": "it is too large",
+    "lexer configuration": "it is too large",
+    "items; max is": "at one place too many ways to go on are left",
+    "Too many items": "at one place too many ways to go on are left",
+    "Expecting object schema to apply": "no text holds to it",
+    "Grammar too large": "it is too large",
+}
+"""What the compiler's messages hold where it speaks of itself, and the same in words for whoever
+writes forms."""
+
+MOST_FOLLOWED = 24
+"""Parts of a schema that are followed in search of the one to blame."""
+
 LONGEST_REASON = 400
 """Characters of the compiler's words that a client is told."""
 
+_UNREAD = re.compile(r"^(\d+\(\d+\)): lexer error")
 _PICTURE = re.compile(r"\s*(\d+ \||\^)")
 
 
-def compiled(spec: GrammarSpec, vocabulary: GrammarVocabulary) -> LLMatcher:
+def compiled(
+    spec: GrammarSpec,
+    vocabulary: GrammarVocabulary,
+    follow: Callable[[LLMatcher, GrammarVocabulary], None] | None = None,
+) -> LLMatcher:
     """A matcher at the start of a text. Raises ``GrammarRefused``.
 
-    Only with ``strict`` is a schema held to in all it says or refused.
+    Only with ``strict`` is a schema held to in all it says or refused. ``follow`` raises
+    ``GrammarRefused`` for a form that compiles and cannot be followed.
     """
     try:
-        source = grammar_source(spec, lenient=not spec.strict)
-        limits = SCHEMA_LIMITS if spec.kind == "json_schema" else LIMITS
-        matcher = LLMatcher(vocabulary.guide, source, log_level=0, limits=limits)
+        matcher = _matcher(spec, vocabulary)
         if error := matcher.get_error():
-            raise GrammarRefused(_placed(spec, error) if spec.kind == "json_schema" else error)
+            raise GrammarRefused(_placed(spec, error, _compiling(spec)))
         if spec.kind == "json_schema":
             _check_end(spec.text)
-        _check_start(matcher, vocabulary.eos_ids)
+        if fault := _fault(matcher, vocabulary, follow):
+            faults = _following(spec, vocabulary, follow)
+            raise GrammarRefused(_placed(spec, fault, faults))
     except GrammarRefused as refusal:
         raise GrammarRefused(in_words(spec, str(refusal))) from None
     return matcher
+
+
+def _matcher(spec: GrammarSpec, vocabulary: GrammarVocabulary) -> LLMatcher:
+    source = grammar_source(spec, lenient=not spec.strict)
+    limits = SCHEMA_LIMITS if spec.kind == "json_schema" else LIMITS
+    return LLMatcher(vocabulary.guide, source, log_level=0, limits=limits)
+
+
+def _fault(
+    matcher: LLMatcher,
+    vocabulary: GrammarVocabulary,
+    follow: Callable[[LLMatcher, GrammarVocabulary], None] | None,
+) -> str:
+    """Why a form that compiles cannot be followed; empty if nothing is known against it."""
+    try:
+        _check_start(matcher, vocabulary.eos_ids)
+        if follow is not None:
+            follow(matcher, vocabulary)
+    except GrammarRefused as refusal:
+        return str(refusal)
+    return ""
 
 
 def in_words(spec: GrammarSpec, reason: str) -> str:
@@ -95,8 +140,16 @@ def _check_start(matcher: LLMatcher, eos_ids: frozenset[int]) -> None:
         raise GrammarRefused("no text but the empty one holds to it")
 
 
-def _placed(spec: GrammarSpec, error: str) -> str:
-    """The compiler's words behind the place they are about."""
+def _placed(spec: GrammarSpec, error: str, complaint: Callable[[Any], str]) -> str:
+    """The compiler's words, of a schema behind the place they are about."""
+    if spec.kind != "json_schema":
+        return error
+    place, told = place_of(json.loads(spec.text), error, complaint)
+    return f"{place or TOP}: {error if error.startswith(told) else told}"
+
+
+def _compiling(spec: GrammarSpec) -> Callable[[Any], str]:
+    """Tells what is wrong with a part of a schema."""
 
     def complaint(part: Any) -> str:
         try:
@@ -106,16 +159,38 @@ def _placed(spec: GrammarSpec, error: str) -> str:
             return ""
         return str(LLMatcher.validate_grammar(source, limits=SCHEMA_LIMITS))
 
-    place = place_of(json.loads(spec.text), error, complaint)
-    return f"{place or TOP}: {error}"
+    return complaint
+
+
+def _following(
+    spec: GrammarSpec,
+    vocabulary: GrammarVocabulary,
+    follow: Callable[[LLMatcher, GrammarVocabulary], None] | None,
+) -> Callable[[Any], str]:
+    """The same of a part that compiles. Each costs as much as the whole: few are looked at."""
+    left = MOST_FOLLOWED
+
+    def complaint(part: Any) -> str:
+        nonlocal left
+        left -= 1
+        if left < 0:
+            return ""
+        try:
+            matcher = _matcher(attrs.evolve(spec, text=json.dumps(part)), vocabulary)
+        except (GrammarRefused, RecursionError):
+            return ""
+        return "" if matcher.is_error() else _fault(matcher, vocabulary, follow)
+
+    return complaint
 
 
 def in_one_line(message: str) -> str:
-    """The compiler's words without the pictures it draws."""
-    if "NoExtension" in message:
-        return "no text holds to it"
-    if "lexer" in message:  # one of several bounds, in words for whoever sets them
-        return "it is too large"
+    """The compiler's words without the pictures it draws, or ours where it speaks of itself."""
+    for sign, said in WORDS.items():
+        if sign in message:
+            place = message.partition(": ")[0]
+            return f"{place}: {said}" if place == TOP or place.startswith("/") else said
+    message = _UNREAD.sub(r"at \1: what comes next cannot be read", message)
     _, pictured, reason = message.partition("\nerror: ")
     if pictured:  # of a regular expression: how it was read, and behind that what is wrong
         place, found, _ = message.partition(": regex parse error")

@@ -20,7 +20,7 @@ from typing import Any
 
 from antiphon.engines.child.main import calm
 from antiphon.engines.port import GrammarSpec
-from antiphon.engines.torch.grammar.compilation import compiled, in_words
+from antiphon.engines.torch.grammar.compilation import compiled
 from antiphon.engines.torch.grammar.refused import GrammarRefused
 from antiphon.engines.torch.grammar.vocabulary import GrammarVocabulary
 from antiphon.engines.torch.grammar.walk import walk
@@ -78,16 +78,14 @@ def _tried(line: str, vocabulary: GrammarVocabulary) -> dict[str, Any]:
     spec = GrammarSpec(**json.loads(line))
     before = allocated()
     try:
-        matcher = compiled(spec, vocabulary)
-        try:
-            walk(matcher, vocabulary)
-        except GrammarRefused as refusal:
-            raise GrammarRefused(in_words(spec, str(refusal))) from None
+        held = compiled(spec, vocabulary, walk)
+        size = max(allocated() - before, 0)
+        del held
     except GrammarRefused as refusal:
         return {"refused": str(refusal)}
     except MemoryError:
         return {"memory": True}
-    return {"bytes": max(allocated() - before, 0)}
+    return {"bytes": size}
 
 
 def allocated() -> int:

@@ -14,7 +14,7 @@ TOKENS = 64
 """Of each text."""
 LONGEST_S = 0.6
 """Processor time for all texts together."""
-LEAST = 6
+LEAST = 12
 """Tokens that must have been written by then: the steps of all wait for the slowest mask."""
 
 
