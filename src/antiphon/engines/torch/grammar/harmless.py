@@ -38,7 +38,8 @@ def harmless(form: GrammarSpec) -> bool:
         counts = 1
         for number in re.findall(r"\d+", form.text):
             counts *= max(int(number), 1) if len(number) < 6 else MOST_REPEATS + 1
-        return len(form.text) <= LONGEST_REGEX and counts <= MOST_REPEATS and "p{" not in form.text
+        small = len(form.text) <= LONGEST_REGEX and counts <= MOST_REPEATS
+        return small and not re.search(r"\\[pP]", form.text)
     if form.kind not in ("json_schema", "choice"):
         return False
     try:
