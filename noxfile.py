@@ -82,9 +82,7 @@ def bench(session: nox.Session) -> None:
         _bench_engine(session)
         return
     if session.posargs[:1] == ["load"]:
-        # In float32 a text is the same alone and in company.
-        options = session.posargs[1:] or ["--dtype", "float32", "--weights", "float"]
-        session.run("python", "-m", "benchmarks.mixed_load", *options)
+        session.run("python", "-m", "benchmarks.mixed_load", *session.posargs[1:])
         return
     if session.posargs[:1] == ["serve"]:
         session.run("python", "-m", "benchmarks.serve", *session.posargs[1:])

@@ -53,7 +53,8 @@ async def served(model: str | None, options: Sequence[str]) -> AsyncIterator[str
         assert process.stdout is not None
         try:
             with anyio.fail_after(START_S):
-                yield await _address(BufferedByteReceiveStream(process.stdout))
+                address = await _address(BufferedByteReceiveStream(process.stdout))
+            yield address
             process.send_signal(signal.SIGTERM)
             with anyio.fail_after(END_S):
                 status = await process.wait()
