@@ -225,10 +225,12 @@ class Unavailable(AntiphonError):
 
     status = 503
     default_code = "engine_unavailable"
+    wait_s: float = 1
+    """About when that is worth while, in seconds from now."""
 
     @property
     def headers(self) -> Mapping[str, str]:
-        return retry_after(1.0)
+        return retry_after(self.wait_s)
 
 
 class Overloaded(Unavailable):
@@ -241,10 +243,6 @@ class Overloaded(Unavailable):
     ) -> None:
         super().__init__(message)
         self.wait_s = wait_s
-
-    @property
-    def headers(self) -> Mapping[str, str]:
-        return retry_after(self.wait_s)
 
 
 class ShuttingDown(Unavailable):

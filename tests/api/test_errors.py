@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import threading
+import time
 from typing import Any
 
 import pytest
@@ -185,6 +186,14 @@ async def test_a_dead_engine_is_reported(bench: Bench) -> None:
     refused = await bench.client.post(CHAT, json=HELLO)
     await assert_error(refused, 503, "engine_unavailable")
     assert refused.headers["retry-after"] == "1"
+
+
+async def test_an_engine_that_is_started_again_says_when_to_come_back(bench: Bench) -> None:
+    for model in bench.service.catalogue:
+        model.info.healthy, model.info.back_ns = False, time.monotonic_ns() + 3600 * 10**9
+    refused = await bench.client.post(CHAT, json=HELLO)
+    await assert_error(refused, 503, "engine_unavailable")
+    assert 3500 < int(refused.headers["retry-after"]) <= 3600
 
 
 @pytest.mark.parametrize("name", ["a\nb", "a\r\nx: y", "a\0", "\u4e2d", "a,b", "x" * 70_000])

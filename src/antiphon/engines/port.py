@@ -62,8 +62,8 @@ class EngineStartError(Exception):
 class EngineInfo:
     """What an engine is and can do.
 
-    ``healthy`` is the only field that changes after start; and ``kv_pages`` where an engine that
-    has died is started again, since it takes the memory that is free then.
+    After start only ``healthy`` and ``back_ns`` change, and ``kv_pages`` where an engine that is
+    started again finds other memory.
     """
 
     name: str
@@ -80,6 +80,8 @@ class EngineInfo:
     device: str
     capabilities: frozenset[str]
     healthy: bool = True
+    back_ns: int | None = None
+    """While it is not healthy: when it may be again, by the monotonic clock. None: nobody knows."""
 
 
 @attrs.frozen(kw_only=True)

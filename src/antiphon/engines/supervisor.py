@@ -30,7 +30,7 @@ from antiphon.engines.port import (
 )
 
 SECOND_NS = 1_000_000_000
-MAY_DIFFER = frozenset({"healthy", "kv_pages"})
+MAY_DIFFER = frozenset({"healthy", "back_ns", "kv_pages"})
 """Of an engine's description, what may be another in its next life: the memory that is free is.
 The description then says what the present life has."""
 
@@ -62,7 +62,7 @@ class Supervisor:
         self._between: Outbox | None = None
         """Refusals, while none lives."""
         self._reviving: asyncio.Task[None] | None = None
-        self._since_ns = 0
+        self._since_ns = self._load_ns = 0
         self._base = 0
         """What is added to the steps of the present life."""
         self._step = -1
@@ -73,9 +73,11 @@ class Supervisor:
         """Start the first engine. Raises ``EngineStartError``."""
         if self._engine is not None:
             raise RuntimeError("the engine was started before")
+        began_ns = self._clock.now_ns()
         self._engine = self._make()
         self.info = attrs.evolve(await self._engine.start())
         self._since_ns = self._clock.now_ns()
+        self._load_ns = self._since_ns - began_ns
         return self.info
 
     def submit(self, request: EngineRequest) -> None:
@@ -147,6 +149,7 @@ class Supervisor:
                 lived_s = 0.0
                 log.warning("the engine is started again in %g s", wait_s)
                 until_ns = self._clock.now_ns() + int(wait_s * SECOND_NS)
+                info.back_ns = until_ns + self._load_ns
                 await self._clock.wait(self._stopping, until_ns)
                 if self._stopping.is_set():
                     return
@@ -155,12 +158,12 @@ class Supervisor:
             engine, found = started
             self._since_ns = self._clock.now_ns()
             self._engine = engine
-            for name in MAY_DIFFER - {"healthy"}:
-                setattr(info, name, getattr(found, name))
+            info.kv_pages = found.kv_pages
             log.warning("the engine lives again")
         except Exception:
             log.exception("the engine stays dead")
         finally:
+            info.back_ns = None
             between.close()
 
     async def _try(self, info: EngineInfo) -> tuple[EnginePort, EngineInfo] | None:

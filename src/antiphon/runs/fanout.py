@@ -124,7 +124,7 @@ class Fanout:
         """Submit the plan's choices. Raises an ``AntiphonError`` for what can be told at once."""
         self.check_room(len(plan.prompts), plan.n, plan.prompt_param)
         if not plan.model.info.healthy:
-            raise engine_unavailable()
+            raise engine_unavailable(plan.model.info, self._monotonic_ns())
         plan.check_capabilities()
         now_ns = self._monotonic_ns()
         self.admission.began(len(self._open), now_ns)

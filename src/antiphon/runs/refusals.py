@@ -9,7 +9,7 @@ from __future__ import annotations
 import logging
 import re
 
-from antiphon.engines.port import EngineError
+from antiphon.engines.port import EngineError, EngineInfo
 from antiphon.errors import AntiphonError, EngineFailed, InvalidRequest, Overloaded, Unavailable
 from antiphon.runs.plan import RunPlan
 from antiphon.runs.run import Run
@@ -64,6 +64,13 @@ def _refusal(error: EngineError, plan: RunPlan) -> AntiphonError:
             return EngineFailed()
 
 
-def engine_unavailable() -> AntiphonError:
-    """The engine has died, or cannot be reached: another server may do."""
-    return Unavailable("The engine is not running.", code="engine_unavailable")
+def engine_unavailable(info: EngineInfo | None = None, now_ns: int = 0) -> AntiphonError:
+    """The engine has died, or cannot be reached: another server may do.
+
+    ``info`` may tell when it is back, ``now_ns`` is the monotonic clock.
+    """
+    if info is None or info.back_ns is None:
+        return Unavailable("The engine is not running.", code="engine_unavailable")
+    error = Unavailable("The engine is being started again.", code="engine_unavailable")
+    error.wait_s = max(info.back_ns - now_ns, 10**9) / 1e9
+    return error

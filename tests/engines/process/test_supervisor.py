@@ -163,9 +163,11 @@ async def test_a_start_that_fails_again_waits_longer(caplog: pytest.LogCaptureFi
         for made, wait_s in enumerate([0.5, 1, 2, 4, 8], start=1):
             await stage.clock.advance(int(wait_s * SECOND) - 1)
             assert stage.made == made
+            assert found.back_ns == stage.clock.now_ns() + 1, "the first one took no time to load"
             await stage.clock.advance(1)
             assert stage.made == made + 1
         assert alive(found)
+        assert found.back_ns is None
         assert sum("no memory" in record.message for record in caplog.records) == 3
         stage.lives[5].die()  # soon after: what makes it die may be there still
         await stage.clock.advance(16 * SECOND - 1)
