@@ -12,7 +12,7 @@ from typing import Literal, TypeAlias
 
 import attrs
 
-from antiphon.errors import StartupError
+from antiphon.errors import StartupError, shortened
 from antiphon.transport.addresses import Address, TcpAddress, parse_address
 from antiphon.transport.limits import DEFAULT_LIMITS, Limits
 from antiphon.transport.settings import BACKLOG, HttpVersions
@@ -32,6 +32,7 @@ TORCH_ONLY = frozenset({
     "step_tokens", "kv_cache_bytes", "engine_process", "engine_restart",
     "engine_hang_timeout",
 })  # fmt: skip
+_LONGEST_NAME = 256
 REPLAY_ONLY = frozenset({"fixtures", "pace"})
 
 
@@ -123,6 +124,12 @@ class Config:
                 flag = field.name.replace("_", "-")
                 raise StartupError(f"--{flag} has no meaning for --engine {self.engine}.")
         self._check_process()
+        for name in self.served_model_name:
+            if not name.isprintable() or name != name.strip() or not 0 < len(name) <= _LONGEST_NAME:
+                raise StartupError(
+                    f"--served-model-name is {shortened(name)!r}; it must be 1 to {_LONGEST_NAME} "
+                    "printable characters, without spaces around them."
+                )
         if any(not key.isascii() or not key.strip() for key in self.api_key):
             raise StartupError("--api-key must not be empty and must be ASCII.")
         if any(not _is_origin(origin) for origin in self.cors_origin):

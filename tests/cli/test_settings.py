@@ -12,6 +12,7 @@ import pytest
 from antiphon.cli.limit_options import OPTIONS, take_limits
 from antiphon.cli.serve import serve
 from antiphon.config import Config
+from antiphon.errors import StartupError
 from antiphon.transport.limits import DEFAULT_LIMITS, Limits
 
 PARAMETERS = {each.name: each for each in serve.params}
@@ -98,3 +99,11 @@ def test_choices_are_what_the_setting_can_be(name: str) -> None:
     for value in get_args(HINTS[name]):
         flag = f"--{name.replace('_', '-')}"
         assert serve.make_context("serve", [flag, str(value)]).params[name] == value
+
+
+@pytest.mark.parametrize("name", ["", " ", " a", "a\nb", "\x1b[31m", "\ud800", "x" * 257])
+def test_a_model_s_public_name_can_be_read(name: str) -> None:
+    with pytest.raises(StartupError, match="--served-model-name is ") as refusal:
+        Config(served_model_name=("m", name)).check()
+    assert str(refusal.value).isprintable()
+    Config(served_model_name=("org/Größe 7B:x", "x" * 256)).check()

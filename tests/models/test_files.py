@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 from collections.abc import Callable
 from pathlib import Path
 
@@ -10,7 +11,12 @@ import pytest
 
 from antiphon.errors import StartupError
 from antiphon.models import files as files_module
+from antiphon.models.cache import cache_folder
 from antiphon.models.files import ModelFiles, resolve
+from antiphon.models.gguf_metadata import read_metadata
+from antiphon.models.hf_folder import read_object
+from antiphon.prompting.template_source import read_source
+from antiphon.prompting.tokenizer import load_tokenizer
 
 
 def folder(path: Path, *names: str) -> Path:
@@ -56,6 +62,37 @@ def test_a_sharded_folder_is_taken_if_it_is_whole(tmp_path: Path) -> None:
     index.write_text("[]")
     with pytest.raises(StartupError, match="does not hold a JSON object"):
         resolve(str(path))
+
+
+@pytest.mark.parametrize("name", ["x" * 300, "a\0b", "é" * 200])
+def test_a_shard_s_name_is_one_that_a_file_may_have(name: str, tmp_path: Path) -> None:
+    path = folder(tmp_path / "big", "config.json")
+    index = path / "model.safetensors.index.json"
+    index.write_text(json.dumps({"weight_map": {"x": name}}))
+    with pytest.raises(StartupError, match=r"for x; give a file's name") as refusal:
+        resolve(str(path))
+    assert len(str(refusal.value)) < 1000
+
+
+def test_a_pipe_is_no_model(tmp_path: Path) -> None:
+    os.mkfifo(tmp_path / "m.gguf")
+    with pytest.raises(StartupError, match=r"m\.gguf is a pipe"):
+        resolve(str(tmp_path / "m.gguf"))
+    path = folder(tmp_path / "m", "config.json")
+    for name in ("tokenizer.json", "chat_template.jinja", "model.safetensors.index.json"):
+        os.mkfifo(path / name)
+    files = ModelFiles("m", "hf", path)
+    for read in (load_tokenizer, read_source, lambda _: read_object(path / "tokenizer.json")):
+        with pytest.raises(StartupError, match="is a pipe"):
+            read(files)
+    with pytest.raises(StartupError, match="is a pipe"):
+        read_metadata(tmp_path / "m.gguf")
+
+
+def test_a_cache_in_nobody_s_home_is_one_line(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("ANTIPHON_CACHE", "~no-such-user/x")
+    with pytest.raises(StartupError, match="ANTIPHON_CACHE is '~no-such-user/x'"):
+        cache_folder()
 
 
 def missing(root: Path) -> Path:

@@ -334,6 +334,47 @@ def test_a_hub_that_is_not_there_is_one_line(
         resolve("org/tiny", tmp_path)
 
 
+@pytest.mark.parametrize(
+    ("fault", "words"),
+    [
+        (b"[" * 200_000, "does not answer like a model hub"),
+        (
+            b'{"id": "org/tiny", "sha": "%s", "siblings": '
+            b'[{"rfilename": "config.json", "size": -1, "blobId": "%s"}]}'
+            % (COMMIT.encode(), COMMIT.encode()),
+            "config.json has the size -1",
+        ),
+    ],
+    ids=["deep", "size"],
+)
+def test_a_listing_that_is_none_is_one_line(
+    fault: bytes, words: str, hub: FakeHub, tmp_path: Path
+) -> None:
+    hub.faults["api"] = [Fault(body=fault)]
+    with pytest.raises(StartupError, match=words) as refusal:
+        fetch_from_hub(TINY, cache=tmp_path, quiet=True)
+    assert "\n" not in str(refusal.value)
+
+
+def test_settings_of_the_client_that_cannot_be_are_named(
+    hub: FakeHub, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("HF_TOKEN", "hf_é")
+    with pytest.raises(StartupError, match="HF_TOKEN"):
+        fetch_from_hub(TINY, cache=tmp_path, quiet=True)
+    monkeypatch.delenv("HF_TOKEN")
+    monkeypatch.setattr(constants, "ENDPOINT", "")
+    with pytest.raises(StartupError, match="HF_ENDPOINT is empty"):
+        fetch_from_hub(TINY, cache=tmp_path, quiet=True)
+    assert hub.asked == []
+
+
+@pytest.mark.parametrize("text", ["org/tiny@" + "a" * 300, "org/tiny:" + "a" * 300 + ".gguf"])
+def test_what_the_cache_could_not_name_is_not_fetched(text: str) -> None:
+    with pytest.raises(StartupError, match="cannot be a"):
+        parse_hub_name(text)
+
+
 def test_offline_is_offline(hub: FakeHub, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(constants, "HF_HUB_OFFLINE", True)
     with pytest.raises(StartupError, match="HF_HUB_OFFLINE forbids fetching it"):

@@ -107,6 +107,18 @@ def test_special_tokens_may_be_listed(tmp_path: Path) -> None:
     assert [table[i] for i in (0, 1, 5)] == [b"<s>", b"<SPECIAL_1>", b"[THINK]"]
 
 
+def test_a_count_beyond_all_vocabularies_is_refused_before_anything_is_made(tmp_path: Path) -> None:
+    value = content(default_num_special_tokens=10**12, default_vocab_size=10**12 + len(WORDS))
+    with pytest.raises(StartupError, match=r"default_num_special_tokens is 1000000000000"):
+        load_tokenizer(write(tmp_path, value))
+
+
+def test_a_special_token_that_no_text_spells_is_refused(tmp_path: Path) -> None:
+    value = content() | {"special_tokens": [{"rank": 0, "token_str": "\ud800"}]}
+    with pytest.raises(StartupError, match=r"special_tokens has '\\ud800' at rank 0"):
+        load_tokenizer(write(tmp_path, value))
+
+
 def damaged(change: Callable[[dict[str, Any]], object]) -> dict[str, Any]:
     value = content()
     change(value)

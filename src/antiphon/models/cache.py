@@ -16,7 +16,7 @@ from pathlib import Path
 
 import platformdirs
 
-from antiphon.errors import StartupError
+from antiphon.errors import StartupError, shortened
 
 CACHE_VARIABLE = "ANTIPHON_CACHE"
 
@@ -24,9 +24,17 @@ _LOCK_NAME = ".lock"
 
 
 def cache_folder() -> Path:
-    """``$ANTIPHON_CACHE``, else the user's cache folder for this program."""
+    """``$ANTIPHON_CACHE``, else the user's cache folder for this program.
+
+    Raises ``StartupError`` if that is the folder of a user who is not there.
+    """
     chosen = os.environ.get(CACHE_VARIABLE)
-    return Path(chosen).expanduser() if chosen else Path(platformdirs.user_cache_dir("antiphon"))
+    if not chosen:
+        return Path(platformdirs.user_cache_dir("antiphon"))
+    try:
+        return Path(chosen).expanduser()
+    except RuntimeError as failure:  # no such user
+        raise StartupError(f"{CACHE_VARIABLE} is {shortened(chosen)!r}: {failure}") from failure
 
 
 def sha256(path: Path) -> str:

@@ -14,6 +14,7 @@ from antiphon.models.gguf_metadata import MAGIC
 from antiphon.models.hf_folder import CONFIG, PICKLED, weight_files
 from antiphon.models.hub import fetch_from_hub, find
 from antiphon.models.hub_name import FORM, HubName, looks_like_hub_name, parse_hub_name
+from antiphon.models.regular import require_regular
 
 _TAKEN = f"a .gguf file, or a folder with {CONFIG} and safetensors"
 
@@ -81,6 +82,7 @@ def _check_file(path: Path) -> None:
         raise StartupError(f"{path} holds weights only; give its folder: {path.parent}.")
     if suffix != ".gguf":
         raise StartupError(f"{path} is not a kind of model file known here; give {_TAKEN}.")
+    require_regular(path)
     try:
         with path.open("rb") as file:
             magic = file.read(len(MAGIC))

@@ -16,6 +16,7 @@ from typing import TypeAlias, TypeVar
 import attrs
 
 from antiphon.errors import StartupError
+from antiphon.models.regular import require_regular
 
 MAGIC = b"GGUF"
 VERSIONS = (2, 3)
@@ -76,6 +77,7 @@ def read_header(path: Path) -> tuple[Metadata, list[TensorInfo]]:
 
 
 def _read(path: Path, parts: Callable[[_Reader], T]) -> T:
+    require_regular(path)
     try:
         with (
             path.open("rb") as file,

@@ -10,7 +10,8 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
-from antiphon.errors import StartupError
+from antiphon.errors import StartupError, shortened
+from antiphon.models.regular import require_regular
 
 CONFIG = "config.json"
 GENERATION_CONFIG = "generation_config.json"
@@ -22,12 +23,15 @@ SENTENCE_PIECE = "tokenizer.model"
 TOKENIZER_CONFIG = "tokenizer_config.json"
 WEIGHTS = "model.safetensors"
 WEIGHTS_INDEX = "model.safetensors.index.json"
+LONGEST_FILE_NAME = 255
+"""Bytes of a file's name, as file systems have it."""
 PICKLED = frozenset({".bin", ".pt", ".pth", ".ckpt", ".pkl"})
 """Suffixes of files that run code when they are loaded, and so are not."""
 
 
 def read_object(path: Path) -> Mapping[str, Any]:
     """The JSON object in a file. Raises ``StartupError`` if there is none."""
+    require_regular(path)
     try:
         value = json.loads(path.read_bytes())
     except OSError as failure:
@@ -78,9 +82,18 @@ def shard_of_tensors(folder: Path) -> Mapping[str, str]:
     if not isinstance(weight_map, dict) or not weight_map:
         raise StartupError(f"{path}: weight_map is missing or empty.")
     for tensor, name in weight_map.items():
-        if not isinstance(name, str) or not name or Path(name).name != name:
-            raise StartupError(f"{path}: weight_map has {name!r} for {tensor}; give a file's name.")
+        if not _is_file_name(name):
+            raise StartupError(
+                f"{path}: weight_map has {shortened(repr(name))} for {shortened(tensor)}; give a "
+                "file's name."
+            )
     return weight_map
+
+
+def _is_file_name(name: Any) -> bool:
+    if not isinstance(name, str) or not name.isprintable() or Path(name).name != name:
+        return False
+    return len(name.encode()) <= LONGEST_FILE_NAME
 
 
 def _shards(folder: Path) -> list[str]:

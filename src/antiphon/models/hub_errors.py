@@ -18,9 +18,13 @@ def explained(hub: HubName) -> Iterator[None]:
     ``OSError`` passes where it is the system's own (a full disk, no permission).
     """
     import httpx2
-    from huggingface_hub import constants, errors
+    from huggingface_hub import constants, errors, get_token
 
     endpoint = constants.ENDPOINT
+    if not endpoint:
+        raise StartupError("HF_ENDPOINT is empty; give the address of a hub, or unset it.")
+    if not (get_token() or "").isascii():
+        raise StartupError("The hub's token (HF_TOKEN) has characters that no token has.")
     try:
         yield
     except errors.GatedRepoError as failure:
@@ -55,7 +59,7 @@ def explained(hub: HubName) -> Iterator[None]:
         raise StartupError(
             f"{hub} did not come whole: {str(failure).splitlines()[0]} Try again."
         ) from failure
-    except (ValueError, TypeError, KeyError, AttributeError) as failure:
+    except (ValueError, TypeError, KeyError, AttributeError, RecursionError) as failure:
         raise StartupError(
             f"{endpoint} does not answer like a model hub ({type(failure).__name__}: "
             f"{' '.join(str(failure).split())[:200]}). Check HF_ENDPOINT and the proxies."

@@ -23,6 +23,7 @@ from antiphon.models.hub_name import HubName
 
 CHAT_TEMPLATE = "chat_template.jinja"
 
+_DIGEST = re.compile(r"[0-9a-f]{40}|[0-9a-f]{64}")
 _COMMIT = re.compile(r"[0-9a-f]{40}")
 
 
@@ -63,8 +64,16 @@ def read_listing(hub: HubName) -> Listing:
     for entry in info.siblings or ():
         digest = entry.lfs.sha256 if entry.lfs else entry.blob_id
         if entry.size is not None and digest:
+            if not isinstance(entry.size, int) or entry.size < 0 or not _is_digest(digest):
+                raise ValueError(
+                    f"{entry.rfilename} has the size {entry.size!r} and the checksum {digest!r}"
+                )
             files[entry.rfilename] = HubFile(entry.rfilename, entry.size, digest)
     return Listing(commit, files)
+
+
+def _is_digest(digest: object) -> bool:
+    return isinstance(digest, str) and _DIGEST.fullmatch(digest) is not None
 
 
 def without_shards(hub: HubName, listing: Listing) -> list[HubFile]:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from urllib.parse import quote
 
 import attrs
 
@@ -15,6 +16,8 @@ _PART = r"[A-Za-z0-9](?:[A-Za-z0-9._-]*[A-Za-z0-9_-])?"
 _NAME = re.compile(rf"({_PART}/{_PART})(?:@([^:@\s]+))?(?::([^:\s]+))?", re.ASCII)
 _LONGEST = 96
 """Characters of ``ORG/NAME``, as the hub has it."""
+_LONGEST_REVISION = 240
+"""Bytes of a revision, which is a file's name in the cache."""
 _SPLIT_FILE = re.compile(r"-\d{5}-of-\d{5}\.gguf$", re.IGNORECASE)
 
 
@@ -44,13 +47,24 @@ def parse_hub_name(text: str) -> HubName:
     if found is None or len(found[1]) > _LONGEST or "--" in found[1] or ".." in found[1]:
         raise StartupError(f"{text[:200]!r} is no name of a model on a hub; give {FORM}.")
     repository, revision, file = found.groups()
-    if revision is not None and (".." in revision or revision[0] in "/-." or revision[-1] == "/"):
-        raise StartupError(f"{text!r}: {revision!r} cannot be a revision.")
+    if revision is not None and (
+        ".." in revision
+        or revision[0] in "/-."
+        or revision[-1] == "/"
+        or len(quote(revision, safe="")) > _LONGEST_REVISION
+    ):
+        raise StartupError(f"{text[:200]!r}: {revision[:200]!r} cannot be a revision.")
     if file is not None:
         if not file.lower().endswith(".gguf"):
             raise StartupError(f"{text!r}: {file!r} is not a GGUF file; give {FORM}.")
-        if any(part in ("", ".", "..") for part in file.split("/")) or "\\" in file:
-            raise StartupError(f"{text!r}: {file!r} cannot be a file of a repository.")
+        if (
+            any(
+                part in ("", ".", "..") or len(part.encode("utf-8", "replace")) > _LONGEST_REVISION
+                for part in file.split("/")
+            )
+            or "\\" in file
+        ):
+            raise StartupError(f"{text[:200]!r}: {file[:200]!r} cannot be a file of a repository.")
         if _SPLIT_FILE.search(file):
             raise StartupError(
                 f"{text!r}: {file!r} is one part of a split GGUF file, and parts are not read."

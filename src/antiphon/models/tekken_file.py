@@ -9,6 +9,8 @@ from __future__ import annotations
 
 import base64
 import binascii
+import re
+from collections import Counter
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
@@ -28,6 +30,8 @@ _UNLISTED = (
     "[TOOL_CONTENT]",
 )
 _LISTED_FROM = 11
+_MOST_SPECIALS = 1 << 16
+_SURROGATE = re.compile("[\ud800-\udfff]")
 
 
 @attrs.frozen
@@ -51,6 +55,9 @@ def read_tekken(path: Path) -> Tekken:
     if not isinstance(pattern, str):
         raise _damaged(path, "config.pattern", pattern, "a regular expression")
     reserved = _count(path, config, "default_num_special_tokens")
+    if reserved > _MOST_SPECIALS:
+        key = "config.default_num_special_tokens"
+        raise _damaged(path, key, reserved, f"at most {_MOST_SPECIALS}")
     size = _count(path, config, "default_vocab_size")
     specials = _specials(path, content, reserved, config.get("version"))
     tokens = _tokens(path, content.get("vocab"), size - reserved)
@@ -86,16 +93,21 @@ def _specials(
         if len(texts) != len(listed):
             raise StartupError(f"{path}: special_tokens has two entries of one rank.")
     for rank, text in texts.items():
-        if type(rank) is not int or not 0 <= rank < reserved or not text or type(text) is not str:
+        if type(rank) is not int or not 0 <= rank < reserved or not _is_text(text):
             raise StartupError(
                 f"{path}: special_tokens has {text!r} at rank {rank!r}; ranks run from 0 to "
                 f"{reserved - 1} (config.default_num_special_tokens)."
             )
     named = tuple(texts.get(rank, f"<SPECIAL_{rank}>") for rank in range(reserved))
     if len(set(named)) < reserved:
-        twice = next(text for text in named if named.count(text) > 1)
+        twice = Counter(named).most_common(1)[0][0]
         raise StartupError(f"{path}: special_tokens has {twice!r} more than once.")
     return named
+
+
+def _is_text(text: Any) -> bool:
+    """Whether UTF-8 can spell it: JSON can write half a surrogate pair."""
+    return isinstance(text, str) and text != "" and _SURROGATE.search(text) is None
 
 
 def _tokens(path: Path, vocab: Any, size: int) -> tuple[bytes, ...]:

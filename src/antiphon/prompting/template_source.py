@@ -13,6 +13,7 @@ from antiphon.errors import StartupError
 from antiphon.models.files import ModelFiles
 from antiphon.models.gguf_metadata import read_metadata
 from antiphon.models.hf_folder import TOKENIZER_CONFIG, read_optional_object, special_text
+from antiphon.models.regular import require_regular
 
 _NAMED = (
     "bos_token",
@@ -61,6 +62,7 @@ def _from_gguf(path: Path) -> tuple[str | None, dict[str, str]]:
 def _from_folder(folder: Path) -> tuple[str | None, dict[str, str]]:
     config = read_optional_object(folder / TOKENIZER_CONFIG)
     variables = {name: text for name in _NAMED if (text := special_text(config, name)) is not None}
+    require_regular(folder / "chat_template.jinja")
     try:
         return (folder / "chat_template.jinja").read_text(encoding="utf-8"), variables
     except FileNotFoundError:

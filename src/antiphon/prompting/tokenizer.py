@@ -10,6 +10,7 @@ from pathlib import Path
 from antiphon.errors import InvalidRequest, StartupError
 from antiphon.models.files import ModelFiles
 from antiphon.models.hf_folder import SENTENCE_PIECE, TEKKEN, TOKENIZER
+from antiphon.models.regular import require_regular
 from antiphon.models.token_table import TokenTable
 from antiphon.prompting import (
     gguf_vocabulary,
@@ -139,6 +140,7 @@ def load_tokenizer(files: ModelFiles) -> Tokenizer:
 
 
 def _read(path: Path, read: Callable[[Path], Vocabulary]) -> Tokenizer:
+    require_regular(path)
     with panics_as(
         lambda words: StartupError(
             f"{path}: the vocabulary is damaged: its encoder gave up: {words}."

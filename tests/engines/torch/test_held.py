@@ -23,7 +23,12 @@ class Compiling:
     wanted: list[GrammarSpec] = attrs.field(factory=list)
 
     def want(self, form: GrammarSpec) -> None:
-        self.wanted.append(form)
+        if form not in self.wanted:
+            self.wanted.append(form)
+
+    def leave(self, form: GrammarSpec) -> None:
+        if form in self.wanted:
+            self.wanted.remove(form)
 
 
 def a_slow_stage() -> Stage:

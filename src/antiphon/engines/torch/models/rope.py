@@ -40,6 +40,10 @@ def _llama3(plain: torch.Tensor, rule: Llama3Scaling) -> torch.Tensor:
     return plain * (kept + (1 - kept) / rule.factor)
 
 
+_BLOCK = 1 << 14
+"""Positions whose angles are computed together."""
+
+
 class Rotation:
     """Turns the queries and keys of N tokens, layer after layer into the same place.
 
@@ -79,12 +83,18 @@ class RopeTable:
     def __init__(
         self, config: DecoderConfig, positions: int, dtype: torch.dtype, device: torch.device
     ) -> None:
-        at = torch.arange(positions, dtype=torch.float64)
-        angles = torch.outer(at, frequencies(config))
-        angles = torch.cat((angles, torch.zeros_like(angles[:1])))
-        cos, sin = angles.cos(), angles.sin()
-        self._cos = torch.cat((cos, cos), dim=1).to(device, dtype)
-        self._sin = torch.cat((-sin, sin), dim=1).to(device, dtype)
+        turns = frequencies(config)
+        half = len(turns)
+        self._cos = torch.empty((positions + 1, 2 * half), device=device, dtype=dtype)
+        self._sin = torch.empty_like(self._cos)
+        # Angles take eight bytes and more: of a long context no more are at hand than of a block.
+        for start in range(0, positions, _BLOCK):
+            end = min(start + _BLOCK, positions)
+            angles = torch.outer(torch.arange(start, end, dtype=torch.float64), turns)
+            cos, sin = angles.cos(), angles.sin()
+            self._cos[start:end] = torch.cat((cos, cos), dim=1).to(device, dtype)
+            self._sin[start:end] = torch.cat((-sin, sin), dim=1).to(device, dtype)
+        self._cos[positions], self._sin[positions] = 1, 0
         self._still = torch.full((1, config.kv_heads), positions, device=device)
         self._turning, self._queries = config.heads + config.kv_heads, config.heads
         self._scale = config.head_dim**-0.5
