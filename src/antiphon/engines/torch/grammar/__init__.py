@@ -3,6 +3,7 @@
 vocabulary.py  what llguidance has to know of the model's tokens
 source.py      a ``GrammarSpec`` as a grammar of llguidance, or why it cannot be one
 schema.py      what is asked of a JSON Schema before it is compiled;  endless.py  and after
+endless_rules.py  what is asked of a grammar of Lark
 place.py       where in a schema the compiler stumbled
 compilation.py one form to a matcher, or why not
 compiler.py    who waits for which form;  workers.py  threads that compile;  kept.py  what is kept

@@ -9,6 +9,7 @@ from llguidance import LLMatcher, regex_to_lark
 from llguidance.gbnf_to_lark import gbnf_to_lark
 
 from antiphon.engines.port import GrammarSpec
+from antiphon.engines.torch.grammar.endless_rules import endless_rule
 from antiphon.engines.torch.grammar.refused import GrammarRefused
 from antiphon.engines.torch.grammar.schema import check_schema, read_schema
 
@@ -50,10 +51,9 @@ def grammar_source(spec: GrammarSpec, *, lenient: bool) -> str:
             return LLMatcher.grammar_from_lark(f"start: /{regex_to_lark(spec.text, ASCII)}/")
         case "choice":
             return LLMatcher.grammar_from_lark(_choice(spec.text))
-        case "gbnf":
-            return LLMatcher.grammar_from_lark(_checked_lark(_from_gbnf(spec.text)))
         case _:
-            return LLMatcher.grammar_from_lark(_checked_lark(spec.text))
+            rules = _from_gbnf(spec.text) if spec.kind == "gbnf" else spec.text
+            return LLMatcher.grammar_from_lark(_checked_lark(rules))
 
 
 def _check_size(spec: GrammarSpec) -> None:
@@ -93,6 +93,11 @@ def _checked_lark(text: str) -> str:
             raise GrammarRefused(f"the directive %{found[1]} is not taken here")
     if (inline := re.search(r"%(json|regex)\s*\{", text)) is not None:
         raise GrammarRefused(f"%{inline[1]} is not taken inside a grammar; send it by itself")
+    if (rule := endless_rule(text)) is not None:
+        raise GrammarRefused(
+            f"the rule {rule}: no text that holds to it ever ends, because it needs another of its "
+            "own kind inside"
+        )
     return text
 
 
