@@ -42,6 +42,10 @@ def _llama3(plain: torch.Tensor, rule: Llama3Scaling) -> torch.Tensor:
 
 _BLOCK = 1 << 14
 """Positions whose angles are computed together."""
+_AT_ONCE = 1 << 17
+"""Positions that a table on a CPU has from the start; those of a longer one follow when they come.
+
+A context may be given as a thousand million tokens by a file, and is never that long."""
 
 
 class Rotation:
@@ -83,25 +87,33 @@ class RopeTable:
     def __init__(
         self, config: DecoderConfig, positions: int, dtype: torch.dtype, device: torch.device
     ) -> None:
-        turns = frequencies(config)
-        half = len(turns)
-        self._cos = torch.empty((positions + 1, 2 * half), device=device, dtype=dtype)
+        self._turns = frequencies(config)
+        self._positions = positions
+        self._filled = 0
+        self._cos = torch.empty((positions + 1, config.head_dim), device=device, dtype=dtype)
         self._sin = torch.empty_like(self._cos)
-        # Angles take eight bytes and more: of a long context no more are at hand than of a block.
-        for start in range(0, positions, _BLOCK):
-            end = min(start + _BLOCK, positions)
-            angles = torch.outer(torch.arange(start, end, dtype=torch.float64), turns)
-            cos, sin = angles.cos(), angles.sin()
-            self._cos[start:end] = torch.cat((cos, cos), dim=1).to(device, dtype)
-            self._sin[start:end] = torch.cat((-sin, sin), dim=1).to(device, dtype)
         self._cos[positions], self._sin[positions] = 1, 0
+        # To ask a device which positions come next is to wait for it.
+        self._fill(positions if device.type != "cpu" else min(positions, _AT_ONCE))
         self._still = torch.full((1, config.kv_heads), positions, device=device)
         self._turning, self._queries = config.heads + config.kv_heads, config.heads
         self._scale = config.head_dim**-0.5
 
+    def _fill(self, end: int) -> None:
+        """Make sure of the rows below ``end``, a block at a time: angles take eight bytes each."""
+        while self._filled < end:
+            start, stop = self._filled, min(self._filled + _BLOCK, self._positions)
+            angles = torch.outer(torch.arange(start, stop, dtype=torch.float64), self._turns)
+            cos, sin = angles.cos(), angles.sin()
+            self._cos[start:stop] = torch.cat((cos, cos), dim=1)
+            self._sin[start:stop] = torch.cat((-sin, sin), dim=1)
+            self._filled = stop
+
     def at(self, positions: torch.Tensor) -> Rotation:
         """Those of ``positions``: int64 [N]."""
         tokens = positions.shape[0]
+        if self._filled < self._positions:
+            self._fill(int(positions.max()) + 1)
         turning = positions.unsqueeze(1).expand(tokens, self._turning)
         rows = torch.cat((turning, self._still.expand(tokens, -1)), dim=1)
         shape = (tokens, rows.shape[1], 2, -1)
