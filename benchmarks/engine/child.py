@@ -20,11 +20,12 @@ from benchmarks.engine.loads import NotMeasured, Sizes, Task, Timing
 ROOT = Path(__file__).parents[2]
 KNOWN = {
     "antiphon": ("benchmarks.engine.ours", "Ours"),
+    "antiphon apart": ("benchmarks.engine.ours", "OursApart"),
     "bare forward": ("benchmarks.engine.bare", "Bare"),
     "llama.cpp": ("benchmarks.engine.llama_cpp", "LlamaCpp"),
     "transformers": ("benchmarks.engine.with_transformers", "WithTransformers"),
 }
-OURS = ("antiphon", "bare forward")
+OURS = ("antiphon", "antiphon apart", "bare forward")
 """Those for which the form of the weights can be chosen."""
 
 

@@ -11,8 +11,9 @@ from typing import get_args
 import attrs
 from benchmarks.engine.loads import NotMeasured, Sizes, Task, Timing, prompt, rate, sooner
 
-from antiphon.engines.port import EngineRequest, Finish
+from antiphon.engines.port import EnginePort, EngineRequest, Finish
 from antiphon.engines.torch import TorchEngine
+from antiphon.engines.torch.child import torch_child
 from antiphon.engines.torch.options import EngineOptions, Weights
 from antiphon.models.files import resolve
 
@@ -36,11 +37,14 @@ class Ours:
 
     def __init__(self, model: str | None, weights: str) -> None:
         self._loop = asyncio.new_event_loop()
-        self._engine = TorchEngine(options(model, weights))
+        self._engine = self._make(options(model, weights))
         info = self._loop.run_until_complete(self._engine.start())
         self._context = info.context_length
         self._frames = self._engine.frames()
         self._key = 0
+
+    def _make(self, settings: EngineOptions) -> EnginePort:
+        return TorchEngine(settings)
 
     def measure(self, task: Task, sizes: Sizes, number: int) -> Timing:
         return self._loop.run_until_complete(self._measure(task, sizes, number))
@@ -98,3 +102,10 @@ class Ours:
     def close(self) -> None:
         """End the engine's thread."""
         self._loop.run_until_complete(self._engine.stop(0))
+
+
+class OursApart(Ours):
+    """The same engine in a process of its own, which has the interpreter for itself."""
+
+    def _make(self, settings: EngineOptions) -> EnginePort:
+        return torch_child(settings)
