@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import signal
+
 import pytest
 from hypothesis import settings
 
@@ -12,6 +14,11 @@ pytest_plugins = ("golden.update", "wire.plugin")
 # A deadline is a wall time, and machines that run tests are shared.
 settings.register_profile("no deadline", deadline=None)
 settings.load_profile("no deadline")
+
+if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
+    # As in a background job of a shell. Processes that tests start would ignore it as well, and a
+    # test that interrupts one would wait for ever.
+    signal.signal(signal.SIGINT, signal.default_int_handler)
 
 
 @pytest.fixture(scope="session")
