@@ -9,6 +9,7 @@ from __future__ import annotations
 import socket
 import sys
 import time
+from collections.abc import Callable
 from unittest.mock import patch
 
 from benchmarks.serving.scripted_engine import ScriptedEngine
@@ -26,7 +27,7 @@ def main() -> None:
     assert flag == "--link", "the first argument names the socket of the engine"
     link = socket.socket(fileno=int(descriptor))
 
-    async def load(_config: Config) -> Loaded:
+    async def load(_config: Config, _restarted: Callable[[], None]) -> Loaded:
         engine = ScriptedEngine(link)
         info = await engine.start()
         model = ServedModel(id=MODEL, created=int(time.time()), prompter=WordPrompter(), info=info)

@@ -91,7 +91,9 @@ def shard_of_tensors(folder: Path) -> Mapping[str, str]:
 
 
 def _is_file_name(name: Any) -> bool:
-    if not isinstance(name, str) or not name.isprintable() or Path(name).name != name:
+    if not isinstance(name, str) or not name or not name.isprintable():
+        return False
+    if name == ".." or Path(name).name != name:
         return False
     return len(name.encode()) <= LONGEST_FILE_NAME
 

@@ -169,6 +169,7 @@ def test_an_index_that_says_something_else(tmp_path: Path) -> None:
         (lambda index: index.update({NORM: f"../m/{holder}"}), ["weight_map", "../m/"]),
         (lambda index: index.update({NORM: str(path / holder)}), ["weight_map", str(path)]),
         (lambda index: index.update({NORM: ""}), ["weight_map", "''"]),
+        (lambda index: index.update({NORM: ".."}), ["weight_map", "'..'"]),
     ):
         (path / INDEX).write_text(before)
         refused(rewritten(path, change), *named)
