@@ -7,16 +7,24 @@ import re
 from collections.abc import Iterable, Sequence
 from typing import Any
 
-import attrs
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
 from responsory.commands import CallClosed, CallInput, CallOpened, Reasoning, Text
 from responsory.segments import FORMATS, PLAIN, Mode, Piece, Segmenter, Spec, family
-from responsory.segments.formats import Call, JsonEnvelope, Part, Verdict, with_calls
+from responsory.segments.formats import (
+    Call,
+    CallFormat,
+    CallReader,
+    JsonEnvelope,
+    Part,
+    Verdict,
+    with_calls,
+)
 from responsory.segments.json_value import JsonValue
 from responsory.segments.markup import Scanner
+from responsory.segments.tools import Tools
 from responsory.testing.strategies import splits
 
 FAMILIES = ("hermes", "think+hermes", "think_prefilled+hermes")
@@ -198,13 +206,13 @@ def test_what_json_accepts_is_accepted(text: str, data: st.DataObject) -> None:
 # --- families of one's own -----------------------------------------------------------------------
 
 
-@attrs.define
-class AtReader:
+class AtReader(CallReader):
     """``@name(anything)``, two or more joined by ``&``: arguments are made, not copied."""
 
-    verdict: Verdict = Verdict.READING
-    _name: str | None = None
-    _seen: str = ""
+    def __init__(self) -> None:
+        super().__init__()
+        self._name: str | None = None
+        self._seen = ""
 
     def read(self, text: str, at: int) -> tuple[int, Sequence[Part]]:
         parts = []
@@ -239,11 +247,12 @@ class AtReader:
         return [] if cut else [CallInput('"?'), CallClosed()]
 
 
-@attrs.define
-class AtCalls:
-    closer: str = ")"
+class AtCalls(CallFormat):
+    @property
+    def closer(self) -> str:
+        return ")"
 
-    def reader(self) -> AtReader:
+    def reader(self, tools: Tools) -> AtReader:
         return AtReader()
 
 

@@ -433,7 +433,7 @@ def test_what_is_derived_is_no_part_of_a_mode() -> None:
     one = Mode(Text, {"a": "answer", "b": "answer"})
     assert one == Mode(Text, {"b": "answer", "a": "answer"})
     assert one != Mode(Reasoning, {"a": "answer", "b": "answer"})
-    assert repr(one).endswith("markers={'a': 'answer', 'b': 'answer'}, then=None)")
+    assert repr(one).endswith("markers={'a': 'answer', 'b': 'answer'}, then=None, phase=None)")
     with pytest.raises(TypeError):
         Mode(Text, pattern=None)
 

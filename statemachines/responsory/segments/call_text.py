@@ -10,6 +10,7 @@ from responsory.segments.formats.spec import Verdict
 if TYPE_CHECKING:
     from responsory.segments.formats.spec import Call, Channel, Part
     from responsory.segments.regions import Tiles
+    from responsory.segments.tools import Tools
 
 
 class CallText:
@@ -18,7 +19,7 @@ class CallText:
 
     __slots__ = ("_channel", "_held", "_reader", "bare", "broken", "call", "opened", "opener")
 
-    def __init__(self, call: Call, opener: str, channel: Channel) -> None:
+    def __init__(self, call: Call, opener: str, channel: Channel, tools: Tools) -> None:
         self.call = call
         self.opener = opener
         self.opened = False
@@ -26,7 +27,7 @@ class CallText:
         self.broken = False
         self._channel = channel
         """Of the text before the opener."""
-        self._reader = call.format.reader()
+        self._reader = call.format.reader(tools)
         self._held: list[str] = []
         """All of it, from the opener on, while no header was there."""
 

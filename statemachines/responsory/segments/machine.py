@@ -23,11 +23,13 @@ from responsory.segments.shown import Segment, Shown
 from responsory.segments.stops import StopMatcher
 from responsory.segments.token_ids import TokenIds
 from responsory.segments.tokens import TokenCount, VisibleLogprobs
+from responsory.segments.tools import NO_TOOLS
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from responsory.segments.formats.spec import Channel
+    from responsory.segments.tools import Tools
     from responsory.values import Tokens
 
 
@@ -64,12 +66,13 @@ class Segmenter:
         reasoning: bool = True,
         calls: bool = True,
         parallel: bool = True,
+        tools: Tools = NO_TOOLS,
         tokens: bool = False,
     ) -> None:
         # For callers who are not type-checked: a family's name is what one tries first.
         if not isinstance(spec, Spec):  # pyright: ignore[reportUnnecessaryIsInstance]
             raise TypeError(f"not a Spec: {spec!r}; FORMATS holds those of the known families")
-        self._scanner = Scanner(spec if calls else spec.without_calls)
+        self._scanner = Scanner(spec if calls else spec.without_calls, tools)
         stops = (stop,) if isinstance(stop, str) else tuple(stop)
         self._matcher = StopMatcher(stops, include=include_stop)
         self._aligner = Aligner()

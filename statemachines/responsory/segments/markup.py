@@ -14,12 +14,14 @@ from typing import TYPE_CHECKING
 from responsory.segments.call_text import CallText
 from responsory.segments.formats.spec import Verdict
 from responsory.segments.regions import Tiles
+from responsory.segments.tools import NO_TOOLS
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
     from responsory.segments.formats.spec import Mode, Spec
     from responsory.segments.regions import Region
+    from responsory.segments.tools import Tools
 
 SPACE = re.compile(r"\s*")
 
@@ -27,10 +29,11 @@ SPACE = re.compile(r"\s*")
 class Scanner:
     """``mode`` is where the text stands now; in a call that is read, the one before it."""
 
-    __slots__ = ("_call", "_partial", "_spec", "_taken", "_tiles", "mode")
+    __slots__ = ("_call", "_partial", "_spec", "_taken", "_tiles", "_tools", "mode")
 
-    def __init__(self, spec: Spec) -> None:
+    def __init__(self, spec: Spec, tools: Tools = NO_TOOLS) -> None:
         self._spec = spec
+        self._tools = tools
         self._tiles = Tiles(fresh=spec.prefilled)
         self._taken = 0
         """Characters so far."""
@@ -111,7 +114,7 @@ class Scanner:
         call = mode.calls.get(marker)
         self._text(window[at : found.start()], touching=call is None)
         if call is not None:
-            self._call = CallText(call, marker, mode.channel)
+            self._call = CallText(call, marker, mode.channel, self._tools)
             return found.end()
         if self._call is not None:
             self._call.close(self._tiles.settled + len(marker), self._tiles)

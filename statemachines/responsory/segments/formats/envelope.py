@@ -9,31 +9,50 @@ or, where that is missing, with the first text that is neither.
 
 from __future__ import annotations
 
+import json
 from enum import Enum, auto
 from typing import TYPE_CHECKING
 
-from responsory.commands import CallClosed, CallInput, CallOpened
+from responsory.commands import CallClosed, CallInput
 from responsory.immutable import immutable
-from responsory.segments.formats.spec import CallReader, Part, Verdict
+from responsory.segments.formats.json_arguments import json_arguments
+from responsory.segments.formats.spec import CallFormat, CallReader, Part, Verdict
 from responsory.segments.json_value import SPACE, JsonValue, spelled_out
+from responsory.segments.written import Exactly, InOrder, OneOf
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
+
+    from responsory.segments.tools import Tool, Tools
+    from responsory.segments.written import Written
 
 NONE_AT_ALL = ('""', "null")
 """Arguments that say that there are none."""
 
 
 @immutable
-class JsonEnvelope:
+class JsonEnvelope(CallFormat):
     """``name``, ``arguments``: the keys of the envelope; ``closer`` ends it, and may be empty."""
 
     closer: str
     name: str = "name"
     arguments: str = "arguments"
 
-    def reader(self) -> CallReader:
-        return EnvelopeReader(self)
+    @property
+    def between(self) -> str:
+        return "\n"
+
+    def reader(self, tools: Tools) -> CallReader:
+        return EnvelopeReader(self, tools)
+
+    def written(self, tools: Sequence[Tool], *, most: int | None) -> Written:  # noqa: ARG002
+        return InOrder(
+            (Exactly("\n"), OneOf(tuple(map(self._call, tools))), Exactly(f"\n{self.closer}"))
+        )
+
+    def _call(self, tool: Tool) -> Written:
+        head = f'{{"{self.name}": {json.dumps(tool.name)}, "{self.arguments}": '
+        return InOrder((Exactly(head), json_arguments(tool), Exactly("}")))
 
 
 class Place(Enum):
@@ -61,15 +80,16 @@ AFTER_CHAR = {
 }
 
 
-class EnvelopeReader:
+class EnvelopeReader(CallReader):
     """See the module. ``verdict`` as in ``CallReader``."""
 
     __slots__ = ("_empty", "_first", "_form", "_has_arguments", "_held", "_key", "_name", "_parts",
-                 "_place", "_spelled", "_value", "verdict")  # fmt: skip
+                 "_place", "_spelled", "_tools", "_value")  # fmt: skip
 
-    def __init__(self, form: JsonEnvelope) -> None:
-        self.verdict = Verdict.READING
+    def __init__(self, form: JsonEnvelope, tools: Tools) -> None:
+        super().__init__()
         self._form = form
+        self._tools = tools
         self._place = Place.BRACE
         self._value = JsonValue()
         self._spelled: list[str] = []
@@ -177,9 +197,8 @@ class EnvelopeReader:
 
     def _open(self, name: str | None, end: int) -> None:
         """The header is there, if that is a name."""
-        try:
-            opened = CallOpened("function", name or "")
-        except ValueError:
+        opened = self._tools.opened(name)
+        if opened is None:
             self.verdict = Verdict.PROSE
             return
         self._name = opened.name

@@ -14,15 +14,19 @@ from __future__ import annotations
 
 import itertools
 import re
+from abc import ABC, abstractmethod
 from collections.abc import Callable, Mapping, Sequence
 from enum import Enum, auto
-from typing import Any, Protocol, TypeAlias
+from typing import Any, TypeAlias
 
 import attrs
 
 from responsory.checks import one_of, valid
 from responsory.commands import CallClosed, CallInput, CallOpened, Reasoning, Text
 from responsory.immutable import immutable
+from responsory.segments.tools import Tool, Tools
+from responsory.segments.written import Written
+from responsory.values import Phase
 
 Channel: TypeAlias = type[Text] | type[Reasoning] | type[CallInput]
 """The command that plain text of a mode becomes."""
@@ -49,32 +53,62 @@ class Part:
     says: CallOpened | CallInput | CallClosed | None = None
 
 
-class CallReader(Protocol):
+class CallReader(ABC):
     """Reads what stands behind one opener: a call, or several."""
 
-    @property
-    def verdict(self) -> Verdict: ...
+    __slots__ = ("verdict",)
 
+    def __init__(self) -> None:
+        self.verdict = Verdict.READING
+
+    @abstractmethod
     def read(self, text: str, at: int) -> tuple[int, Sequence[Part]]:
         """The parts that ``text`` makes certain from ``at`` on, and how far it was read. What is
         left unread while the verdict is READING comes again, with more text; before a call has
         opened nothing may be left."""
-        ...
 
+    @abstractmethod
     def finish(self, *, cut: bool) -> Sequence[CallInput | CallClosed]:
         """What the end of the text says of a call that has opened. ``cut``: the engine did not stop
         by itself, so a call without its closer stays open."""
-        ...
+
+    def glance(self, text: str) -> str | None:  # noqa: ARG002  # a reader that never looks
+        """What all of ``text`` is of the arguments of the open call, where a look tells; it is
+        taken then. None, and nothing is taken: ``read`` is due. Never before a call has opened."""
+        return None
 
 
-class CallFormat(Protocol):
-    """How a family writes a call behind its opener. ``closer`` ends one whose arguments broke; it
-    may be empty."""
+class CallFormat(ABC):
+    """How a family writes a call behind its opener: data, its reader, and the same as a grammar.
+
+    ``closer`` ends a call whose arguments broke; it may be empty. ``several``: behind one opener
+    more than one call may stand. ``between``: what a model writes between two calls that have an
+    opener each.
+    """
+
+    __slots__ = ()
 
     @property
+    @abstractmethod
     def closer(self) -> str: ...
 
-    def reader(self) -> CallReader: ...
+    @property
+    def several(self) -> bool:
+        return False
+
+    @property
+    def between(self) -> str:
+        return ""
+
+    @abstractmethod
+    def reader(self, tools: Tools) -> CallReader:
+        """For what stands behind one opener. ``tools``: what is known of those that are called."""
+
+    def written(self, tools: Sequence[Tool], *, most: int | None) -> Written:
+        """What a model writes behind the opener, closer included: one call of one of ``tools`` or,
+        in a form of several, one to ``most`` of them. Raises NotImplementedError where the form
+        does not tell."""
+        raise NotImplementedError
 
 
 @immutable
@@ -110,7 +144,8 @@ def derived(of: Callable[[Any], Any]) -> Any:
 class Mode:
     """``channel``: what its text becomes. ``markers``: each marker that is known here, and the mode
     after it. ``then``: the mode that its first character begins, where markers are known only
-    before any text. ``calls``: what each opener of a call means here.
+    before any text. ``phase``: that of its text, where the family tells. ``calls``: what each
+    opener of a call means here.
 
     White space that touches a marker belongs to it. Raises ValueError for a marker inside another,
     since which of the two was meant could depend on where the text is cut.
@@ -119,6 +154,7 @@ class Mode:
     channel: Channel = attrs.field(validator=valid(one_of(Text, Reasoning, CallInput)))
     markers: Mapping[str, str] = attrs.field(factory=dict)
     then: str | None = None
+    phase: Phase | None = None
     calls: Mapping[str, Call] = attrs.field(factory=dict, repr=False, validator=_check_markers)
     known: tuple[str, ...] = derived(lambda mode: (*mode.markers, *mode.calls))
     """The markers and the openers."""
@@ -168,7 +204,8 @@ class Spec:
         if not any(mode.calls for mode in self.modes.values()):
             return self
         modes = {
-            name: Mode(mode.channel, mode.markers, mode.then) for name, mode in self.modes.items()
+            name: Mode(mode.channel, mode.markers, mode.then, mode.phase)
+            for name, mode in self.modes.items()
         }
         return Spec(modes, self.start, self.prefilled)
 
@@ -192,7 +229,7 @@ def with_calls(
     modes = {
         name: mode
         if mode.channel is CallInput
-        else Mode(mode.channel, mode.markers, mode.then, {**mode.calls, opener: call})
+        else Mode(mode.channel, mode.markers, mode.then, mode.phase, {**mode.calls, opener: call})
         for name, mode in spec.modes.items()
     }
     modes[broken] = Mode(CallInput, {form.closer: after} if form.closer else {})

@@ -1,0 +1,145 @@
+"""How a family writes a call, as a grammar: for servers that hold a model to it.
+
+A form tells it beside its reader, from the same data, so what is generated is what is read. A node
+is a value without any dialect; a server turns it into that of its own engine. In nested lists
+(``as_json``) it can cross to an engine that knows nothing of this library.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import TYPE_CHECKING, Any, TypeAlias
+
+import attrs
+
+from responsory.immutable import immutable
+
+if TYPE_CHECKING:
+    from responsory.values import JSON
+
+
+@immutable
+class Exactly:
+    """This text: a marker, a name, a separator. Markers in it may be control tokens."""
+
+    text: str
+
+
+@immutable
+class JsonText:
+    """A JSON text that holds to ``schema``; None: any object. ``strict``: the schema is held to in
+    all it says, or refused; else what cannot be held to is passed over. ``place``: where the schema
+    came from, for whoever has to refuse it."""
+
+    schema: Mapping[str, JSON] | None = None
+    strict: bool = False
+    place: str = ""
+
+
+@immutable
+class TextWithout:
+    """Any text, also none, in which none of ``stops`` occurs and which begins with none of
+    ``starts``; it goes on to the stop that is written next, or to the end of all text."""
+
+    stops: tuple[str, ...] = ()
+    starts: tuple[str, ...] = ()
+
+
+@immutable
+class Matching:
+    """Text that a regular expression matches as a whole; of classes, groups, alternatives and
+    repetitions alone."""
+
+    regex: str
+
+
+@immutable
+class OwnGrammar:
+    """Text of a grammar that a client wrote. ``syntax``: ``lark`` or ``regex``. ``place``: where it
+    came from."""
+
+    syntax: str
+    definition: str
+    place: str = ""
+
+
+@immutable
+class InJsonString:
+    """A string of JSON, quotes included, whose value is text of the part, which is ``Matching`` or
+    ``OwnGrammar``."""
+
+    part: Written
+
+
+@immutable
+class InOrder:
+    """One after another."""
+
+    parts: tuple[Written, ...]
+
+
+@immutable
+class OneOf:
+    """One of these."""
+
+    parts: tuple[Written, ...]
+
+
+@immutable
+class Times:
+    """The part so many times; ``most`` None: without end."""
+
+    part: Written
+    least: int = 0
+    most: int | None = None
+
+
+@immutable
+class Rule:
+    """A named node, for what may hold itself: ``rules`` of the nearest ``Rules`` around it."""
+
+    name: str
+
+
+@immutable
+class Rules:
+    """``start``, with ``rules`` by name (lower case letters and underscores)."""
+
+    start: Written
+    rules: Mapping[str, Written] = attrs.field(factory=dict)
+
+
+Written: TypeAlias = (
+    Exactly
+    | JsonText
+    | TextWithout
+    | Matching
+    | OwnGrammar
+    | InJsonString
+    | InOrder
+    | OneOf
+    | Times
+    | Rule
+    | Rules
+)
+
+
+def as_json(node: Written) -> list[Any]:
+    """The node as lists: its kind, then its fields, nodes in them likewise."""
+    match node:
+        case InOrder(parts) | OneOf(parts):
+            return [type(node).__name__, [as_json(part) for part in parts]]
+        case Times(part, least, most):
+            return ["Times", as_json(part), least, most]
+        case Rules(start, rules):
+            return ["Rules", as_json(start), {name: as_json(rule) for name, rule in rules.items()}]
+        case InJsonString(part):
+            return ["InJsonString", as_json(part)]
+        case TextWithout(stops, starts):
+            return ["TextWithout", list(stops), list(starts)]
+        case JsonText(schema, strict, place):
+            return ["JsonText", schema, strict, place]
+        case OwnGrammar(syntax, definition, place):
+            return ["OwnGrammar", syntax, definition, place]
+        case Exactly(text) | Matching(text) | Rule(text):
+            return [type(node).__name__, text]
