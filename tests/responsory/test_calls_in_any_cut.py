@@ -284,7 +284,7 @@ def test_a_family_of_ones_own(text: str, expected: list[Any]) -> None:
 
 def test_an_envelope_of_ones_own() -> None:
     """Other keys, and no closer: the call is over with its last bracket."""
-    spec = with_calls(PLAIN, "<|call|>", JsonEnvelope("", name="tool", arguments="input"))
+    spec = with_calls(PLAIN, "<|call|>", JsonEnvelope("", names=("tool",), arguments=("input",)))
     text = 'a <|call|>{"input": [1], "tool": "f"}\nb<|call|>{"name": "g"}'
     expected = [Text("a"), *at_call("f", "[1]"), Text('b<|call|>{"name": "g"}')]
     for at in range(len(text) + 1):
@@ -307,7 +307,7 @@ def test_two_kinds_of_calls_in_one_family() -> None:
 
 def test_an_opener_before_any_text_alone() -> None:
     """Bare JSON is a call where the answer begins with it, and text later."""
-    call = Call(JsonEnvelope("", name="fn"), "text", "broken")
+    call = Call(JsonEnvelope("", names=("fn",)), "text", "broken")
     spec = Spec(
         {
             "start": Mode(Text, then="text", calls={"=": call}),

@@ -8,6 +8,8 @@ from responsory.commands import CallClosed, CallInput, CallOpened
 from responsory.segments.formats.spec import Verdict
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
+
     from responsory.segments.formats.spec import Call, Channel, Part
     from responsory.segments.regions import Tiles
     from responsory.segments.tools import Tools
@@ -50,6 +52,12 @@ class CallText:
         verdict = self._reader.verdict
         self.broken = verdict is Verdict.BROKEN
         return at, verdict
+
+    @property
+    def glance(self) -> Callable[[str], str | None] | None:
+        """What takes text at a glance as arguments of the call; None while there are none, or they
+        are broken."""
+        return None if self.bare or self.broken or not self.opened else self._reader.glance
 
     def close(self, end: int, tiles: Tiles) -> None:
         """The closer, up to ``end``. A call without arguments has an empty object of them."""

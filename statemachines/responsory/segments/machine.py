@@ -26,11 +26,10 @@ from responsory.segments.tokens import TokenCount, VisibleLogprobs
 from responsory.segments.tools import NO_TOOLS
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Callable, Sequence
 
-    from responsory.segments.formats.spec import Channel
     from responsory.segments.tools import Tools
-    from responsory.values import Tokens
+    from responsory.values import Phase, Tokens
 
 
 class Segmenter:
@@ -53,9 +52,9 @@ class Segmenter:
     counted there before it is certain.
     """
 
-    __slots__ = ("_aligner", "_at_a_glance", "_count", "_end", "_glanced", "_ids", "_logprobs",
-                 "_matcher", "_parallel", "_quiet", "_reasoning", "_scanner", "_starts", "ended",
-                 "rest")  # fmt: skip
+    __slots__ = ("_aligner", "_at_a_glance", "_count", "_end", "_glanced", "_ids", "_in_call",
+                 "_logprobs", "_matcher", "_parallel", "_phase", "_quiet", "_reasoning", "_scanner",
+                 "_starts", "ended", "rest")  # fmt: skip
 
     def __init__(
         self,
@@ -81,12 +80,16 @@ class Segmenter:
         self._ids = TokenIds() if tokens else None
         self._reasoning = reasoning
         self._parallel = parallel
+        self._phase: Phase | None = None
+        """Of the text of the answer that came last."""
         self.ended = False
         """Nothing further is wanted: a stop string was matched, or the only call was closed."""
         self.rest: tuple[int, ...] = ()
         """The ids that no segment told; known after ``finish``."""
-        self._at_a_glance: Channel | None = None
+        self._at_a_glance: Callable[[str], Segment] | None = None
         """What a piece without logprobs becomes at a glance; None while it must be looked at."""
+        self._in_call: Callable[[str], str | None] | None = None
+        """What takes such a piece inside a call."""
         self._quiet = False
         """Nothing is held or pending, but for the start of a stop string."""
         self._glanced = 0
@@ -108,7 +111,7 @@ class Segmenter:
 
     @property
     def reasoning_tokens(self) -> int:
-        reasoning = self._scanner.mode.channel is Reasoning
+        reasoning = self._scanner.channel is Reasoning
         return self._count.reasoning + (self._glanced if reasoning else 0)
 
     def feed(self, pieces: Sequence[Piece]) -> list[Segment]:
@@ -129,7 +132,13 @@ class Segmenter:
         """The one segment that ``feed`` gives of a piece of this text, of ``ids`` tokens without
         logprobs, where a glance at it tells. None: nothing was taken, and ``feed`` is due."""
         channel, starts = self._at_a_glance, self._starts
-        if channel is None or not text or (starts and not holds_no_markup(text, starts)):
+        if channel is None:
+            look = self._in_call
+            if look is None or not text or (shown := look(text)) is None:
+                return None
+            self._glanced += ids
+            return CallInput(shown)
+        if not text or (starts and not holds_no_markup(text, starts)):
             return None
         self._glanced += ids
         return channel(text)
@@ -146,7 +155,7 @@ class Segmenter:
         if not self.ended:
             self._answer(self._matcher.flush(), shown)
             if entries := self._logprobs.rest(self._scanner.mode.channel):
-                shown.add(Text, "", self._tokens(self._end + 1), entries)
+                shown.add(Text, "", self._tokens(self._end + 1), entries, self._phase)
         self._count.flush(self._scanner.mode.channel)
         if self._ids is not None:
             self.rest = self._ids.rest()
@@ -166,13 +175,14 @@ class Segmenter:
             if self._ids is not None:
                 return [Reasoning(piece.text, self._ids.tell(piece.ids))]
             return [Reasoning(piece.text)] if self._reasoning else []
+        phase = self._phase = self._scanner.mode.phase
         text = self._matcher.feed(piece.text)
         if self._matcher.hit is not None:
             self.ended = True
             self._rest()
         if self._ids is not None:
-            return [Text(text, piece.logprobs, tokens=self._ids.tell(piece.ids))]
-        return [Text(text, piece.logprobs)] if text else []
+            return [Text(text, piece.logprobs, phase, self._ids.tell(piece.ids))]
+        return [Text(text, piece.logprobs, phase)] if text else []
 
     def _is_clean(self, pieces: Sequence[Piece]) -> bool:
         """Whether all of the step is text of the mode, and no token of it is left over."""
@@ -201,29 +211,27 @@ class Segmenter:
         if self._ids is not None:
             tokens = self._ids.tell([token for piece in pieces for token in piece.ids])
         if channel is Text:
-            return [Text(text, logprobs, tokens=tokens)]
+            self._phase = self._scanner.mode.phase
+            return [Text(text, logprobs, self._phase, tokens)]
         return [Reasoning(text, tokens)]
 
     def _rest(self) -> None:
         """See whether the next piece can be read at a glance, and if so as what."""
         mode, ids = self._scanner.mode, self._ids
         hidden = mode.channel is Reasoning and not self._reasoning
-        self._quiet = (
-            not self.ended
-            and self._scanner.idle
-            and not self._logprobs
-            and not self._count.pending
-            # Ids wait for the text behind a stop string, and hidden ones for what is shown next.
-            and (ids is None or not (ids or hidden or self._matcher.looks))
-        )
+        settled = not (self.ended or self._logprobs or self._count.pending)
+        # Ids wait for the text behind a stop string, and hidden ones for what is shown next.
+        told = ids is None or not (ids or hidden or self._matcher.looks)
+        self._quiet = settled and told and self._scanner.idle
+        self._in_call = self._scanner.glance if settled and ids is None else None
         glance = self._quiet and ids is None and not hidden and not self._matcher.looks
-        self._at_a_glance = mode.channel if glance else None
+        self._at_a_glance = mode.told if glance else None
         self._starts = mode.starts
 
     def _read(self, pieces: Sequence[Piece]) -> list[Segment]:
         if self._glanced:
-            self._count.pass_by(self._scanner.mode.channel, self._glanced)
-            self._logprobs.pass_by(self._scanner.mode.channel)
+            self._count.pass_by(self._scanner.channel, self._glanced)
+            self._logprobs.pass_by(self._scanner.channel)
             self._glanced = 0
         shown = Shown()
         for piece in pieces:
@@ -260,6 +268,10 @@ class Segmenter:
         origin = matcher.end
         self._logprobs.settle(region, origin)
         if channel is Text:
+            if region.text and region.phase != self._phase:
+                # Another message begins, and no stop string is looked for across the two.
+                self._answer(matcher.flush(), shown)
+                self._phase = region.phase
             if self._ids is not None and region.text:
                 self._ids.answer(origin, region.start)
             self._answer(matcher.feed(region.text), shown)
@@ -293,7 +305,7 @@ class Segmenter:
         if text:
             released = self._matcher.released
             tokens = None if self._ids is None else self._tokens(self._ids.place(released - 1) + 1)
-            shown.add(Text, text, tokens, self._logprobs.take(released))
+            shown.add(Text, text, tokens, self._logprobs.take(released), self._phase)
 
     def _tokens(self, end: int) -> Tokens | None:
         return None if self._ids is None else self._ids.take(end)

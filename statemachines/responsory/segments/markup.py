@@ -11,15 +11,16 @@ from __future__ import annotations
 import re
 from typing import TYPE_CHECKING
 
+from responsory.commands import CallInput
 from responsory.segments.call_text import CallText
 from responsory.segments.formats.spec import Verdict
 from responsory.segments.regions import Tiles
 from responsory.segments.tools import NO_TOOLS
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable
+    from collections.abc import Callable, Iterable
 
-    from responsory.segments.formats.spec import Mode, Spec
+    from responsory.segments.formats.spec import Channel, Mode, Spec
     from responsory.segments.regions import Region
     from responsory.segments.tools import Tools
 
@@ -47,6 +48,18 @@ class Scanner:
     def idle(self) -> bool:
         """Nothing is held, and nothing depends on what came before."""
         return not (self._tiles.holds or self._partial or self.mode.then or self._call)
+
+    @property
+    def channel(self) -> Channel:
+        """What text becomes here."""
+        call = self._call
+        return CallInput if call is not None and call.opened else self.mode.channel
+
+    @property
+    def glance(self) -> Callable[[str], str | None] | None:
+        """What takes text at a glance as arguments of the open call; None where that needs more."""
+        call = self._call
+        return None if call is None or self._partial or self._tiles.holds else call.glance
 
     def feed(self, text: str) -> list[Region]:
         """The regions that ``text`` makes certain."""
@@ -130,6 +143,7 @@ class Scanner:
         if self._call is not None and text.strip():
             self._call.bare = False
         channel, markers = self.mode.channel, bool(self.mode.known)
+        self._tiles.phase = self.mode.phase
         self._tiles.text(channel, text, touching=touching, markers=markers)
 
     def _marker(self, window: str, at: int) -> re.Match[str] | None:

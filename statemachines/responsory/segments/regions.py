@@ -9,33 +9,38 @@ from responsory.immutable import immutable
 if TYPE_CHECKING:
     from responsory.commands import CallClosed, CallOpened
     from responsory.segments.formats.spec import Channel
+    from responsory.values import Phase
 
 
 @immutable
 class Region:
     """Raw text from ``start`` to ``end``: a marker (``channel`` None), or text of a channel.
+
     ``text`` is what there is to show: nothing of a marker or of the white space that touches it.
-    ``says``: the call that opens or closes with it. Only regions of a call may be empty, or show
-    text that is not the raw one."""
+    ``says``: the call that opens or closes with it. ``phase``: that of text of the answer. Only
+    regions of a call may be empty, or show text that is not the raw one.
+    """
 
     channel: Channel | None
     start: int
     end: int
     text: str
     says: CallOpened | CallClosed | None = None
+    phase: Phase | None = None
 
 
 class Tiles:
     """Lays regions. White space that may yet touch a marker is held.
 
     ``settled``: characters of the raw text that are in regions. ``fresh``: nothing but white space
-    came since the last marker, so white space touches it.
+    came since the last marker, so white space touches it. ``phase``: of the text that comes.
     """
 
-    __slots__ = ("_regions", "_spaces", "fresh", "settled")
+    __slots__ = ("_regions", "_spaces", "fresh", "phase", "settled")
 
     def __init__(self, *, fresh: bool) -> None:
         self.fresh = fresh
+        self.phase: Phase | None = None
         self.settled = 0
         self._regions: list[Region] = []
         self._spaces: list[str] = []
@@ -87,7 +92,7 @@ class Tiles:
     ) -> None:
         """All raw text up to ``end`` is one region, though it be none."""
         start, self.settled = self.settled, end
-        self._regions.append(Region(channel, start, end, text, says))
+        self._regions.append(Region(channel, start, end, text, says, self.phase))
 
     def _lay(self, channel: Channel | None, length: int, text: str) -> None:
         if length:

@@ -11,7 +11,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterable
 
     from responsory.segments.formats.spec import Channel
-    from responsory.values import Logprob
+    from responsory.values import Logprob, Phase
 
 Segment: TypeAlias = Text | Refusal | Reasoning | CallOpened | CallInput | CallClosed
 """The commands that a segmenter may give; the families here give no Refusal."""
@@ -20,11 +20,12 @@ Segment: TypeAlias = Text | Refusal | Reasoning | CallOpened | CallInput | CallC
 class Shown:
     """The segments of one feed: a new one for each change of channel."""
 
-    __slots__ = ("_channel", "_ids", "_logprobs", "_output", "_segments", "_text")
+    __slots__ = ("_channel", "_ids", "_logprobs", "_output", "_phase", "_segments", "_text")
 
     def __init__(self) -> None:
         self._segments: list[Segment] = []
         self._channel: Channel | None = None
+        self._phase: Phase | None = None
         self._text: list[str] = []
         self._logprobs: list[Logprob] = []
         self._ids: list[int] = []
@@ -36,11 +37,12 @@ class Shown:
         text: str,
         tokens: Tokens | None,
         logprobs: Iterable[Logprob] = (),
+        phase: Phase | None = None,
     ) -> None:
         """Text of the channel. ``tokens``: what it tells of its tokens, if it tells that."""
-        if channel is not self._channel:
+        if channel is not self._channel or phase != self._phase:
             self._close()
-            self._channel = channel
+            self._channel, self._phase = channel, phase
         self._text.append(text)
         self._logprobs += logprobs
         if tokens is not None:
@@ -64,7 +66,7 @@ class Shown:
         text, output = "".join(self._text), self._output
         tokens = None if output is None else Tokens(tuple(self._ids), output)
         if channel is Text:
-            self._segments.append(Text(text, tuple(self._logprobs), tokens=tokens))
+            self._segments.append(Text(text, tuple(self._logprobs), self._phase, tokens))
         elif channel is Reasoning:
             self._segments.append(Reasoning(text, tokens))
         else:

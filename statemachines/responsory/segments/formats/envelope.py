@@ -15,43 +15,45 @@ from typing import TYPE_CHECKING
 
 from responsory.commands import CallClosed, CallInput
 from responsory.immutable import immutable
+from responsory.segments.formats.arguments_text import ArgumentsText
 from responsory.segments.formats.json_arguments import json_arguments
 from responsory.segments.formats.spec import CallFormat, CallReader, Part, Verdict
 from responsory.segments.json_value import SPACE, JsonValue, spelled_out
 from responsory.segments.written import Exactly, InOrder, OneOf
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Callable, Sequence
 
     from responsory.segments.tools import Tool, Tools
     from responsory.segments.written import Written
 
-NONE_AT_ALL = ('""', "null")
-"""Arguments that say that there are none."""
-
 
 @immutable
 class JsonEnvelope(CallFormat):
-    """``name``, ``arguments``: the keys of the envelope; ``closer`` ends it, and may be empty."""
+    """``names``, ``arguments``: the keys of the envelope under which these stand, the first being
+    the one that models write; ``closer`` ends it, and may be empty. ``begun``: the opener has the
+    first bracket. ``first``: the keys with which it may begin, where not any can."""
 
     closer: str
-    name: str = "name"
-    arguments: str = "arguments"
-
-    @property
-    def between(self) -> str:
-        return "\n"
+    names: tuple[str, ...] = ("name",)
+    arguments: tuple[str, ...] = ("arguments",)
+    begun: bool = False
+    first: frozenset[str] = frozenset()
+    lead: str = "\n"
+    """White space that models write before it and, if it has a closer, before that."""
+    between: str = "\n"
 
     def reader(self, tools: Tools) -> CallReader:
         return EnvelopeReader(self, tools)
 
     def written(self, tools: Sequence[Tool], *, most: int | None) -> Written:  # noqa: ARG002
-        return InOrder(
-            (Exactly("\n"), OneOf(tuple(map(self._call, tools))), Exactly(f"\n{self.closer}"))
-        )
+        end = f"{self.lead}{self.closer}" if self.closer else ""
+        return InOrder((Exactly(self.lead), OneOf(tuple(map(self.one, tools))), Exactly(end)))
 
-    def _call(self, tool: Tool) -> Written:
-        head = f'{{"{self.name}": {json.dumps(tool.name)}, "{self.arguments}": '
+    def one(self, tool: Tool) -> Written:
+        """The envelope of a call of the tool."""
+        brace = "" if self.begun else "{"
+        head = f'{brace}"{self.names[0]}": {json.dumps(tool.name)}, "{self.arguments[0]}": '
         return InOrder((Exactly(head), json_arguments(tool), Exactly("}")))
 
 
@@ -63,6 +65,7 @@ class Place(Enum):
     """A key, or the end of the envelope."""
     IN_KEY = auto()
     COLON = auto()
+    VALUE = auto()
     IN_NAME = auto()
     IN_ARGUMENTS = auto()
     IN_OTHER = auto()
@@ -83,28 +86,29 @@ AFTER_CHAR = {
 class EnvelopeReader(CallReader):
     """See the module. ``verdict`` as in ``CallReader``."""
 
-    __slots__ = ("_empty", "_first", "_form", "_has_arguments", "_held", "_key", "_name", "_parts",
-                 "_place", "_spelled", "_tools", "_value")  # fmt: skip
+    __slots__ = ("_arguments", "_form", "_held", "_key", "_name", "_nested", "_parts", "_place",
+                 "_spelled", "_tools", "_value")  # fmt: skip
 
     def __init__(self, form: JsonEnvelope, tools: Tools) -> None:
         super().__init__()
         self._form = form
         self._tools = tools
-        self._place = Place.BRACE
+        self._place = Place.KEY if form.begun else Place.BRACE
         self._value = JsonValue()
         self._spelled: list[str] = []
         """The key or the name that is being read."""
         self._key: str | None = None
+        self._nested = False
+        """Inside the object of a key ``function``."""
         self._name: str | None = None
+        self._arguments: ArgumentsText | None = None
         self._held: list[str] = []
         """Arguments from before the name."""
-        self._first = ""
-        """The beginning of the arguments, while they may be none at all."""
-        self._empty = True
-        """No text of the arguments was given out or is held for the name."""
-        self._has_arguments = False
-        """They are complete."""
         self._parts: list[Part] = []
+
+    @property
+    def _has_arguments(self) -> bool:
+        return self._arguments is not None and self._arguments.complete
 
     def read(self, text: str, at: int) -> tuple[int, Sequence[Part]]:
         """Raw text to parts; see ``CallReader``."""
@@ -131,17 +135,27 @@ class EnvelopeReader(CallReader):
             self._parts.append(Part(at))
         return at, self._parts
 
+    @property
+    def glance(self) -> Callable[[str], str | None] | None:
+        """See ``CallReader``."""
+        arguments = self._arguments
+        inside = arguments is not None and self._place is Place.IN_ARGUMENTS
+        return arguments.glance if arguments is not None and inside else None
+
     def finish(self, *, cut: bool) -> Sequence[CallInput | CallClosed]:
         """A call with all its arguments is closed, unless it was cut; see ``CallReader``."""
-        complete = self._has_arguments or self._place is Place.CLOSER
-        if complete:
+        if self._has_arguments or self._place is Place.CLOSER:
             return [] if cut else [CallClosed()]
-        return [CallInput(self._first)] if self._first else []
+        held = "" if self._arguments is None else self._arguments.rest()
+        return [CallInput(held)] if held else []
 
     def _read_mark(self, text: str, at: int) -> int:
         """One character between values."""
         char, place = text[at], self._place
         following = AFTER_CHAR.get((place, char))
+        if following is Place.CLOSER and self._nested:
+            self._nested = False
+            following = Place.COMMA
         if following is not None:
             self._place = following
             if following is Place.CLOSER and self._name is None:
@@ -153,45 +167,60 @@ class EnvelopeReader(CallReader):
             self._begin(Place.IN_KEY)
             return at
         if place is Place.COLON and char == ":":
-            self._begin(self._place_of_value())
+            self._place = Place.VALUE
             return at + 1
+        if place is Place.VALUE:
+            return self._begin_value(at, char)
         self._misfit()
         return at
 
-    def _place_of_value(self) -> Place:
-        if self._key == self._form.name and self._name is None:
-            return Place.IN_NAME
-        if self._key == self._form.arguments and not self._has_arguments:
-            return Place.IN_ARGUMENTS
-        return Place.IN_OTHER
+    def _begin_value(self, at: int, char: str) -> int:
+        """The value of the key begins with ``char``."""
+        key = self._key
+        if key == "function" and char == "{" and not self._nested and self._name is None:
+            self._nested, self._place = True, Place.KEY
+            return at + 1
+        if key in self._form.names and self._name is None:
+            self._begin(Place.IN_NAME)
+        elif key in self._form.arguments and self._arguments is None:
+            self._arguments = ArgumentsText()
+            self._place = Place.IN_ARGUMENTS
+        else:
+            self._begin(Place.IN_OTHER)
+        return at
 
     def _begin(self, place: Place) -> None:
         self._place, self._value = place, JsonValue()
         self._spelled.clear()
 
     def _read_value(self, text: str, at: int) -> int:
-        value, place = self._value, self._place
+        arguments = self._arguments
+        if self._place is Place.IN_ARGUMENTS and arguments is not None:
+            end, shown = arguments.read(text, at)
+            self._give(shown, end)
+            if arguments.broken:
+                self._misfit()
+            elif arguments.complete:
+                self._place = Place.COMMA
+            return end
+        value = self._value
         end = value.read(text, at)
-        if place is Place.IN_ARGUMENTS:
-            self._take(text[at:end], end)
-        elif place is not Place.IN_OTHER:
+        if self._place is not Place.IN_OTHER:
             self._spelled.append(text[at:end])
         if value.broken:
             self._misfit()
         elif value.complete:
-            self._after_value(place, end)
+            self._after_value(end)
         return end
 
-    def _after_value(self, place: Place, end: int) -> None:
-        self._place = Place.COMMA
-        if place is Place.IN_ARGUMENTS:
-            self._has_arguments = True
-            if self._first not in NONE_AT_ALL:
-                self._give(self._first, end)
-            self._first = ""
-        elif place is Place.IN_KEY:
+    def _after_value(self, end: int) -> None:
+        place, self._place = self._place, Place.COMMA
+        if place is Place.IN_KEY:
             self._place = Place.COLON
-            self._key = spelled_out("".join(self._spelled))
+            key, first = spelled_out("".join(self._spelled)), self._form.first
+            if self._key is None and first and key not in first:
+                self.verdict = Verdict.PROSE
+            self._key = key or ""
         elif place is Place.IN_NAME:
             self._open(spelled_out("".join(self._spelled)), end)
 
@@ -207,17 +236,8 @@ class EnvelopeReader(CallReader):
             self._parts.append(Part(end, CallInput("".join(self._held))))
             self._held.clear()
 
-    def _take(self, text: str, end: int) -> None:
-        """A piece of the arguments; white space before them is none of it."""
-        if self._empty:
-            first = self._first = (self._first + text).lstrip()
-            if any(none.startswith(first) for none in NONE_AT_ALL):
-                return
-            text, self._first, self._empty = first, "", False
-        self._give(text, end)
-
     def _give(self, text: str, end: int) -> None:
-        if self._name is None:
+        if self._name is None and text:
             self._held.append(text)
         elif text:
             self._parts.append(Part(end, CallInput(text)))

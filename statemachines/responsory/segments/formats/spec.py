@@ -72,9 +72,11 @@ class CallReader(ABC):
         """What the end of the text says of a call that has opened. ``cut``: the engine did not stop
         by itself, so a call without its closer stays open."""
 
-    def glance(self, text: str) -> str | None:  # noqa: ARG002  # a reader that never looks
-        """What all of ``text`` is of the arguments of the open call, where a look tells; it is
-        taken then. None, and nothing is taken: ``read`` is due. Never before a call has opened."""
+    @property
+    def glance(self) -> Callable[[str], str | None] | None:
+        """What takes text at a glance, until something is read: it gives what all of the text is of
+        the arguments of the open call, or None, and then nothing was taken and ``read`` is due.
+        None where there are no arguments now, or a look tells nothing."""
         return None
 
 
@@ -135,6 +137,13 @@ def _any_of(markers: Sequence[str]) -> re.Pattern[str] | None:
     return re.compile("|".join(map(re.escape, markers))) if markers else None
 
 
+def _told(mode: Mode) -> Callable[[str], Text | Reasoning | CallInput]:
+    phase = mode.phase
+    if mode.channel is Text and phase is not None:
+        return lambda text: Text(text, phase=phase)
+    return mode.channel
+
+
 def derived(of: Callable[[Any], Any]) -> Any:
     """A field that is computed from the others."""
     return attrs.field(init=False, eq=False, repr=False, default=attrs.Factory(of, takes_self=True))
@@ -162,6 +171,8 @@ class Mode:
     """Finds the first of these; None where there are none."""
     starts: tuple[str, ...] = derived(lambda mode: tuple({m[:1] for m in mode.known}))
     """The characters with which one begins."""
+    told: Callable[[str], Text | Reasoning | CallInput] = derived(lambda mode: _told(mode))
+    """Makes the command of text in it."""
     longest: int = derived(lambda mode: max(map(len, mode.known), default=0))
     """Characters of the longest one."""
 
