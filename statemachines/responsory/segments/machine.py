@@ -15,9 +15,10 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from responsory.commands import CallClosed, CallInput, CallOpened, Reasoning, Text
+from responsory.segments.clean import are_clean, is_clean
 from responsory.segments.formats import PLAIN, Spec
 from responsory.segments.markup import Scanner, holds_no_markup
-from responsory.segments.pieces import Aligner, Piece, is_whole_token
+from responsory.segments.pieces import Aligner, Piece
 from responsory.segments.regions import Region
 from responsory.segments.shown import Segment, Shown
 from responsory.segments.stops import StopMatcher
@@ -119,12 +120,16 @@ class Segmenter:
         try:
             (piece,) = pieces
         except ValueError:
-            if self._quiet and pieces and self._is_clean(pieces):
+            if (
+                self._quiet
+                and pieces
+                and are_clean(pieces, self._starts, looked=self._matcher.looks)
+            ):
                 return self._pass(pieces)
             return self._read(pieces)
         if not piece.logprobs and (segment := self.glance(piece.text, len(piece.ids))):
             return [segment]
-        if self._quiet and self._is_clean_piece(piece):
+        if self._quiet and is_clean(piece, self._starts, looked=self._matcher.looks):
             return self._pass_piece(piece)
         return self._read(pieces)
 
@@ -161,13 +166,6 @@ class Segmenter:
             self.rest = self._ids.rest()
         return shown.segments()
 
-    def _is_clean_piece(self, piece: Piece) -> bool:
-        """Whether all of the piece is text of the mode, and no token of it is left over."""
-        text, starts = piece.text, self._starts
-        if not text or (starts and not holds_no_markup(text, starts)):
-            return False
-        return not piece.logprobs or (not self._matcher.looks and is_whole_token(piece))
-
     def _pass_piece(self, piece: Piece) -> list[Segment]:
         """The segment of a clean piece."""
         self._glanced += len(piece.ids)
@@ -183,14 +181,6 @@ class Segmenter:
         if self._ids is not None:
             return [Text(text, piece.logprobs, phase, self._ids.tell(piece.ids))]
         return [Text(text, piece.logprobs, phase)] if text else []
-
-    def _is_clean(self, pieces: Sequence[Piece]) -> bool:
-        """Whether all of the step is text of the mode, and no token of it is left over."""
-        text = "".join([piece.text for piece in pieces])
-        if not pieces[-1].text or (self._starts and not holds_no_markup(text, self._starts)):
-            return False
-        asked = [piece for piece in pieces if piece.logprobs]
-        return not asked or (not self._matcher.looks and all(map(is_whole_token, asked)))
 
     def _pass(self, pieces: Sequence[Piece]) -> list[Segment]:
         """The segment of a clean step."""

@@ -5,8 +5,16 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from functools import cache
 
+from responsory.segments.formats.cohere import COHERE_THINKING, cohere_calls
+from responsory.segments.formats.deepseek_v3 import deepseek_v3_calls, deepseek_v31_calls
 from responsory.segments.formats.envelope import JsonEnvelope
+from responsory.segments.formats.forced import forced_calls
+from responsory.segments.formats.granite import GRANITE_THINKING, granite_calls
 from responsory.segments.formats.hermes import hermes_calls
+from responsory.segments.formats.internlm import internlm_calls
+from responsory.segments.formats.kimi_k2 import kimi_k2_calls
+from responsory.segments.formats.llama3_json import llama3_json_calls
+from responsory.segments.formats.mistral import mistral_args_calls, mistral_array_calls
 from responsory.segments.formats.plain import PLAIN
 from responsory.segments.formats.spec import (
     Call,
@@ -34,10 +42,24 @@ REASONING: Mapping[str, Spec] = {
     "mistral_think": MISTRAL_THINK,
     "kimi_vl": KIMI_VL,
     "gemma4_thought": GEMMA4_THOUGHT,
+    "cohere_thinking": COHERE_THINKING,
+    "granite_thinking": GRANITE_THINKING,
 }
 """How reasoning is marked, by the name of the family."""
 
-CALLS: Mapping[str, Callable[[Spec], Spec]] = {"hermes": hermes_calls}
+CALLS: Mapping[str, Callable[[Spec], Spec]] = {
+    "hermes": hermes_calls,
+    "llama3_json": llama3_json_calls,
+    "mistral_array": mistral_array_calls,
+    "mistral_args": mistral_args_calls,
+    "deepseek_v3": deepseek_v3_calls,
+    "deepseek_v31": deepseek_v31_calls,
+    "kimi_k2": kimi_k2_calls,
+    "internlm": internlm_calls,
+    "cohere": cohere_calls,
+    "granite": granite_calls,
+    "forced": forced_calls,
+}
 """How calls are marked: what adds them to a spec, by the name of the family."""
 
 FORMATS: Mapping[str, Spec] = {

@@ -43,6 +43,12 @@ class JsonEnvelope(CallFormat):
     """White space that models write before it and, if it has a closer, before that."""
     between: str = "\n"
 
+    def after_bracket(self) -> JsonEnvelope:
+        """The same behind an opener that has the first bracket."""
+        return JsonEnvelope(
+            self.closer, self.names, self.arguments, True, self.first, self.lead, self.between
+        )
+
     def reader(self, tools: Tools) -> CallReader:
         return EnvelopeReader(self, tools)
 

@@ -129,7 +129,8 @@ def _check_markers(mode: Mode, __: object, ___: object) -> None:
         if not marker or marker != marker.strip():
             raise ValueError(f"a marker neither is empty nor begins or ends in space: {marker!r}")
     for one, other in itertools.permutations(known, 2):
-        if one in other:
+        # Markers that are known only before any text are found in one place alone.
+        if other.startswith(one) if mode.then else one in other:
             raise ValueError(f"the marker {one!r} is inside the marker {other!r}")
 
 
