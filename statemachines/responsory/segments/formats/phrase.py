@@ -18,11 +18,20 @@ LONGEST = 256
 @immutable
 class Gap:
     """Text that ``pattern`` matches, of single characters of which up to ``LONGEST`` may come;
-    found under ``name``. ``least``: how many must come."""
+    found under ``name``. ``least``: how many must come. ``first``: the pattern of the first one,
+    where that is another."""
 
     name: str
     pattern: str
     least: int = 1
+    first: str = ""
+
+    def regex(self, least: int) -> str:
+        """The gap, of ``least`` characters or more."""
+        if not self.first:
+            return f"{self.pattern}{{{least},{LONGEST}}}"
+        rest = f"{self.first}{self.pattern}{{0,{LONGEST}}}"
+        return rest if least else f"(?:{rest})?"
 
 
 @immutable
@@ -32,7 +41,15 @@ class Maybe:
     elements: tuple[Element, ...]
 
 
-Element: TypeAlias = str | Gap | Maybe
+@immutable
+class Either:
+    """One of these texts, found under ``name``."""
+
+    name: str
+    texts: tuple[str, ...]
+
+
+Element: TypeAlias = str | Gap | Maybe | Either
 
 SPACE = Gap("", r"\s", 0)
 """White space, or none."""
@@ -46,7 +63,7 @@ class Phrase:
     def __init__(self, *elements: Element) -> None:
         self.elements = elements
         self._whole = re.compile(_whole(elements))
-        self._beginning = re.compile(_beginning(elements))
+        self._beginning = re.compile(_beginning(elements, ""))
 
     def match(self, text: str, at: int) -> re.Match[str] | None:
         """The phrase where it stands at ``at``."""
@@ -66,11 +83,13 @@ def _one(element: Element) -> str:
         return re.escape(element)
     if isinstance(element, Maybe):
         return f"(?:{_whole(element.elements)})?"
-    gap = f"{element.pattern}{{{element.least},{LONGEST}}}"
+    if isinstance(element, Either):
+        return f"(?P<{element.name}>{'|'.join(map(re.escape, element.texts))})"
+    gap = element.regex(element.least)
     return f"(?P<{element.name}>{gap})" if element.name else gap
 
 
-def _beginning(elements: tuple[Element, ...], after: str = "") -> str:
+def _beginning(elements: tuple[Element, ...], after: str) -> str:
     """A pattern of all beginnings of the phrase, the empty and the whole one too. ``after``: that
     of what follows it."""
     pattern = after
@@ -80,7 +99,9 @@ def _beginning(elements: tuple[Element, ...], after: str = "") -> str:
             pattern = f"(?:{re.escape(element)}{pattern}|{'|'.join(parts)})"
         elif isinstance(element, Maybe):
             pattern = f"(?:{_beginning(element.elements, pattern)}|{pattern})"
+        elif isinstance(element, Either):
+            ways = [_beginning((text,), pattern) for text in element.texts]
+            pattern = f"(?:{'|'.join(ways)})"
         else:
-            whole = f"{element.pattern}{{{element.least},{LONGEST}}}{pattern}"
-            pattern = f"(?:{whole}|{element.pattern}{{0,{LONGEST}}})"
+            pattern = f"(?:{element.regex(element.least)}{pattern}|{element.regex(0)})"
     return pattern
