@@ -147,11 +147,17 @@ class Scanner:
         self._tiles.text(channel, text, touching=touching, markers=markers)
 
     def _marker(self, window: str, at: int) -> re.Match[str] | None:
-        """The first marker from ``at`` on; in a mode with a ``then``, one exactly there."""
+        """The first marker from ``at`` on; in a mode with a ``then``, one exactly there, and not
+        while a longer one may come."""
         pattern = self.mode.pattern
         if pattern is None:
             return None
-        return pattern.match(window, at) if self.mode.then else pattern.search(window, at)
+        if self.mode.then is None:
+            return pattern.search(window, at)
+        rest = window[at : at + self.mode.longest]
+        if any(len(marker) > len(rest) and marker.startswith(rest) for marker in self.mode.known):
+            return None
+        return pattern.match(window, at)
 
     def _held_from(self, window: str, at: int) -> int:
         """Where the longest suffix of ``window[at:]`` begins that may become a marker."""

@@ -105,9 +105,10 @@ def family(name: str, *, reasoning: bool = True) -> Spec:
     if not joined and thinks in CALLS and (thinks not in REASONING or not reasoning):
         thinks, calls = "plain", thinks
     if thinks not in REASONING or (joined and calls not in CALLS):
-        known = ", ".join(sorted(FORMATS))
-        pairs = ", ".join(f"+{call}" for call in sorted(CALLS))
-        raise KeyError(f"no family {name!r}; there are {known}, and one of reasoning with {pairs}")
+        raise KeyError(
+            f"no family {name!r}; of reasoning there are {', '.join(sorted(REASONING))}, of calls "
+            f"{', '.join(sorted(CALLS))}, and both together as in think+hermes"
+        )
     if not calls:
         return REASONING[thinks] if reasoning else PLAIN
     return CALLS[calls](REASONING[thinks] if reasoning else PLAIN)

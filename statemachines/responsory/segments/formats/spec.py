@@ -128,14 +128,16 @@ def _check_markers(mode: Mode, __: object, ___: object) -> None:
     for marker in known:
         if not marker or marker != marker.strip():
             raise ValueError(f"a marker neither is empty nor begins or ends in space: {marker!r}")
+    if mode.then is not None:
+        return  # there a marker stands in one place alone, and the longest one is meant
     for one, other in itertools.permutations(known, 2):
-        # Markers that are known only before any text are found in one place alone.
-        if other.startswith(one) if mode.then else one in other:
+        if one in other:
             raise ValueError(f"the marker {one!r} is inside the marker {other!r}")
 
 
 def _any_of(markers: Sequence[str]) -> re.Pattern[str] | None:
-    return re.compile("|".join(map(re.escape, markers))) if markers else None
+    longest = sorted(markers, key=len, reverse=True)
+    return re.compile("|".join(map(re.escape, longest))) if markers else None
 
 
 def _told(mode: Mode) -> Callable[[str], Text | Reasoning | CallInput]:
