@@ -2,9 +2,23 @@
 
 from __future__ import annotations
 
+from responsory.segments import written
 from responsory.segments.formats import FORMATS, PLAIN, Mode, Spec, family
 from responsory.segments.machine import Segmenter
 from responsory.segments.pieces import Piece
 from responsory.segments.shown import Segment
+from responsory.segments.tools import Tool, Tools
 
-__all__ = ["FORMATS", "PLAIN", "Mode", "Piece", "Segment", "Segmenter", "Spec", "family"]
+__all__ = [
+    "FORMATS",
+    "PLAIN",
+    "Mode",
+    "Piece",
+    "Segment",
+    "Segmenter",
+    "Spec",
+    "Tool",
+    "Tools",
+    "family",
+    "written",
+]

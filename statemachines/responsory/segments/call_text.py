@@ -5,7 +5,6 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from responsory.commands import CallClosed, CallInput, CallOpened
-from responsory.segments.custom_input import CustomInput
 from responsory.segments.formats.spec import Verdict
 
 if TYPE_CHECKING:
@@ -20,17 +19,7 @@ class CallText:
     """``opened``: a header was there, so this is a call. ``bare``: the open call has no arguments
     yet. ``broken``: the reader gave up, and text up to the closer is of the arguments."""
 
-    __slots__ = (
-        "_channel",
-        "_held",
-        "_input",
-        "_reader",
-        "bare",
-        "broken",
-        "call",
-        "opened",
-        "opener",
-    )
+    __slots__ = ("_channel", "_held", "_reader", "bare", "broken", "call", "opened", "opener")
 
     def __init__(self, call: Call, opener: str, channel: Channel, tools: Tools) -> None:
         self.call = call
@@ -43,8 +32,6 @@ class CallText:
         self._reader = call.format.reader(tools)
         self._held: list[str] = []
         """All of it, from the opener on, while no header was there."""
-        self._input: CustomInput | None = None
-        """Of a custom tool: what takes its input out of the arguments."""
 
     def hold(self, text: str) -> None:
         """The window ended with ``text``, and it may yet be a call."""
@@ -64,26 +51,19 @@ class CallText:
             self._tell(part, base + part.end, tiles)
         verdict = self._reader.verdict
         self.broken = verdict is Verdict.BROKEN
-        if self.broken and self._input is not None:
-            tiles.reach(CallInput, tiles.settled, self._input.leave())
-            self._input = None
         return at, verdict
 
     @property
     def glance(self) -> Callable[[str], str | None] | None:
         """What takes text at a glance as arguments of the call; None while there are none, or they
         are broken."""
-        plain = self.opened and not (self.bare or self.broken or self._input is not None)
-        return self._reader.glance if plain else None
+        return None if self.bare or self.broken or not self.opened else self._reader.glance
 
     def close(self, end: int, tiles: Tiles) -> None:
         """The closer, up to ``end``. A call without arguments has an empty object of them."""
-        if self._input is not None:
-            tiles.reach(CallInput, tiles.settled, self._input.finish())
-            self._input = None
-        elif self.bare:
+        if self.bare:
             tiles.reach(CallInput, tiles.settled, "{}")
-        self.bare = False
+            self.bare = False
         tiles.reach(None, end, says=CallClosed())
 
     def end(self, taken: int, tiles: Tiles, *, cut: bool) -> None:
@@ -94,11 +74,9 @@ class CallText:
             return
         for says in self._reader.finish(cut=cut):
             if isinstance(says, CallInput):
-                tiles.reach(CallInput, taken, self._shown(says.text))
+                tiles.reach(CallInput, taken, says.text)
             else:
                 self.close(taken, tiles)
-        if self._input is not None:
-            tiles.reach(CallInput, taken, self._input.finish())
         if tiles.settled < taken:
             tiles.reach(CallInput, taken)
 
@@ -110,16 +88,11 @@ class CallText:
                 self.opened = True
                 tiles.marker(self._channel, len(self.opener))
             self.bare = True
-            self._input = CustomInput() if says.kind == "custom" else None
             tiles.reach(CallInput, end, says=says)
         elif isinstance(says, CallInput):
             self.bare = False
-            tiles.reach(CallInput, end, self._shown(says.text))
+            tiles.reach(CallInput, end, says.text)
         elif says is not None:
             self.close(end, tiles)
         elif end > tiles.settled:
             tiles.reach(CallInput, end)
-
-    def _shown(self, text: str) -> str:
-        """The text of arguments as it is told."""
-        return text if self._input is None else self._input.feed(text)

@@ -1,122 +1,197 @@
-"""The input of a custom tool, taken out of the arguments that a model writes for it.
+"""The input of a custom tool, taken out of the arguments in which a model writes it.
 
-To a model such a tool is a function of one string, ``{"input": "…"}``. The string's text is passed
-on while it comes; what stands around it is dropped. Arguments of another shape are the input as
-they stand, and what is known to be of the shape never turns out to be of another.
+A model writes the call of a custom tool as that of a function of one string: ``{"input": "…"}``.
+What is shown is the string's text, decoded while it comes; what stands behind the string is
+dropped. Arguments that begin otherwise are no such object, and are shown as they stand. No
+arguments, and an object without keys, are an empty input.
+
+Nothing is mended: an escape that JSON does not know is shown as it was written, and half a
+surrogate pair, which no text can hold, is U+FFFD.
 """
 
 from __future__ import annotations
 
-import json
 import re
+from enum import Enum, auto
+from typing import TYPE_CHECKING
 
-from responsory.segments.formats.phrase import SPACE, Phrase
+from responsory.commands import CallClosed, CallInput, CallOpened
+from responsory.segments.regions import Region
 
-HEAD = Phrase(SPACE, "{", SPACE, '"input"', SPACE, ":", SPACE, '"')
-NOTHING = re.compile(r"\s*\{\s*\}?\s*")
-CODE = re.compile(r"\\u[0-9a-fA-F]{4}")
-PLAIN = re.compile(r'[^"\\]*')
-ESCAPES = {
-    '"': '"', "\\": "\\", "/": "/", "b": "\b", "f": "\f", "n": "\n", "r": "\r", "t": "\t",
-}  # fmt: skip
-LOST = "\ufffd"
-"""Stands for half a surrogate pair, which no text can hold."""
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterable
+
+HEAD = '{"input":"'
+SPACED = frozenset({0, 1, 8, 9})
+"""The characters of the head before which white space may stand: not those of the key."""
+NO_KEY = 1
+"""Where an object without keys would end."""
+SPACE = " \t\r\n"
+ORDINARY = re.compile(r'[^"\\]*')
+SHORT = {'"': '"', "\\": "\\", "/": "/", "b": "\b", "f": "\f", "n": "\n", "r": "\r", "t": "\t"}
+HEX = frozenset("0123456789abcdefABCDEF")
+UNKNOWN = "\ufffd"
+
+
+class Place(Enum):
+    HEAD = auto()
+    STRING = auto()
+    BEHIND = auto()
+    RAW = auto()
+    """It is no such object."""
 
 
 class CustomInput:
-    """``feed`` it the arguments' JSON text; ``finish`` gives what was held."""
+    """One call's arguments, unwrapped: ``feed`` them, then ``rest``."""
 
-    __slots__ = ("_escape", "_head", "_high", "_over", "_raw")
+    __slots__ = ("_escape", "_half", "_held", "_known", "_place")
 
     def __init__(self) -> None:
-        self._head: str | None = ""
-        """The text before the string, while it may still be that; None behind it."""
-        self._raw = False
-        self._over = False
+        self._place = Place.HEAD
+        self._known = 0
+        """Characters of the head so far."""
+        self._held: list[str] = []
+        """The arguments so far, while the head is not complete."""
         self._escape = ""
-        """A backslash and what came behind it."""
-        self._high = 0
+        """The beginning of an escape."""
+        self._half = ""
         """The first half of a surrogate pair."""
 
+    @property
+    def between_escapes(self) -> bool:
+        """Inside the string, and nothing is held."""
+        return self._place is Place.STRING and not self._escape and not self._half
+
     def feed(self, text: str) -> str:
-        """The input that ``text`` makes certain."""
-        if self._raw:
-            return text
-        if self._head is not None:
-            self._head += text
-            found = HEAD.match(self._head, 0)
-            if found is None:
-                return "" if HEAD.may_come(self._head, 0) else self._give_up()
-            text, self._head = self._head[found.end() :], None
-        return "" if self._over else self._decoded(text)
+        """What ``text``, which goes on with the arguments, adds to the input."""
+        at = self._read_head(text) if self._place is Place.HEAD else 0
+        if self._place is Place.RAW:
+            held = "".join(self._held)
+            self._held.clear()
+            return held + text
+        return self._decode(text, at) if self._place is Place.STRING else ""
 
-    def leave(self) -> str:
-        """What was held when the arguments turned out to be no JSON."""
-        return self._head if self._head is not None else self.finish()
+    def rest(self) -> str:
+        """What is held, as it stands: the arguments have ended."""
+        held = "".join(self._held) + self._take_half() + self._escape
+        self._held.clear()
+        self._escape = ""
+        return held
 
-    def finish(self) -> str:
-        """What was held when the arguments ended."""
-        if self._raw or self._over:
-            return ""
-        if self._head is not None:
-            bare, self._head = self._head, None
-            self._raw = True
-            return "" if not bare.strip() or NOTHING.fullmatch(bare) else bare
-        return self._lost()
+    def _read_head(self, text: str) -> int:
+        """Where in ``text`` the string begins, if it does."""
+        for at, char in enumerate(text):
+            known = self._known
+            if char == HEAD[known]:
+                self._known += 1
+                if self._known == len(HEAD):
+                    self._place = Place.STRING
+                    self._held.clear()
+                    return at + 1
+            elif char not in SPACE or known not in SPACED:
+                empty = known == NO_KEY and char == "}"
+                self._place = Place.BEHIND if empty else Place.RAW
+                if empty:
+                    self._held.clear()
+                return at
+        self._held.append(text)
+        return len(text)
 
-    def _give_up(self) -> str:
-        """Other arguments than those are shown as they stand; none at all are no input."""
-        text, self._head, self._raw = str(self._head), None, True
-        if NOTHING.fullmatch(text):
-            self._raw, self._over = False, True
-            return ""
-        return text
-
-    def _decoded(self, text: str) -> str:
-        shown: list[str] = []
-        at = 0
-        while at < len(text) and not self._over:
+    def _decode(self, text: str, at: int) -> str:
+        decoded = []
+        while at < len(text):
             if self._escape:
-                self._escape += text[at]
-                at += 1
-                shown.append(self._escaped())
+                at, char = self._read_escape(text, at)
+                decoded.append(char)
                 continue
-            found = PLAIN.match(text, at)
+            found = ORDINARY.match(text, at)
             end = found.end() if found else at
             if end > at:
-                shown.append(self._lost() + text[at:end])
+                decoded += (self._take_half(), text[at:end])
             if end < len(text) and text[end] == '"':
-                shown.append(self._lost())
-                self._over = True
-            elif end < len(text):
+                decoded.append(self._take_half())
+                self._place = Place.BEHIND
+                break
+            if end < len(text):
                 self._escape = "\\"
             at = end + 1
-        return "".join(shown)
+        return "".join(decoded)
 
-    def _escaped(self) -> str:
-        """The character of an escape that is whole; else nothing yet."""
-        escape = self._escape
-        kind = escape[1]
-        if kind != "u":
+    def _read_escape(self, text: str, at: int) -> tuple[int, str]:
+        """One more character of an escape: where to go on, and what is certain by it."""
+        char, escape = text[at], self._escape
+        if escape == "\\" and char != "u":
             self._escape = ""
-            return self._lost() + ESCAPES.get(kind, escape)
-        if len(escape) < 6:
-            return ""
+            return at + 1, self._take_half() + SHORT.get(char, escape + char)
+        if escape != "\\" and char not in HEX:
+            # No escape, and the character may end the string.
+            self._escape = ""
+            return at, self._take_half() + escape
+        self._escape = escape + char
+        if len(self._escape) < len("\\uXXXX"):
+            return at + 1, ""
+        _, _, digits = self._escape.partition("u")
         self._escape = ""
-        if not CODE.fullmatch(escape):
-            return self._lost() + escape
-        code = ord(json.loads(f'"{escape}"'))
-        if 0xDC00 <= code < 0xE000 and self._high:
-            pair = f'"\\u{self._high:04x}\\u{code:04x}"'
-            self._high = 0
-            return str(json.loads(pair))
-        before = self._lost()
-        if 0xD800 <= code < 0xDC00:
-            self._high = code
-            return before
-        return before + (LOST if 0xDC00 <= code < 0xE000 else chr(code))
+        return at + 1, self._unit(int(digits, 16))
 
-    def _lost(self) -> str:
-        """What stands for a first half that no second one follows."""
-        high, self._high = self._high, 0
-        return LOST if high else ""
+    def _unit(self, unit: int) -> str:
+        """A code unit of UTF-16."""
+        half = self._half
+        if 0xDC00 <= unit < 0xE000 and half:
+            self._half = ""
+            return chr(0x10000 + ((ord(half) - 0xD800) << 10) + unit - 0xDC00)
+        before = self._take_half()
+        if 0xD800 <= unit < 0xDC00:
+            self._half = chr(unit)
+            return before
+        return before + (UNKNOWN if 0xDC00 <= unit < 0xE000 else chr(unit))
+
+    def _take_half(self) -> str:
+        """What became of the half pair, whose other half does not come."""
+        half, self._half = self._half, ""
+        return UNKNOWN if half else ""
+
+
+class CustomInputs:
+    """Regions with the arguments of custom calls unwrapped; those of functions are as they were."""
+
+    __slots__ = ("_input",)
+
+    def __init__(self) -> None:
+        self._input: CustomInput | None = None
+        """That of the open call."""
+
+    def unwrap(self, regions: Iterable[Region]) -> list[Region]:
+        unwrapped = []
+        for region in regions:
+            says, custom = region.says, self._input
+            if isinstance(says, CallOpened):
+                self._input = CustomInput() if says.kind == "custom" else None
+            elif isinstance(says, CallClosed):
+                unwrapped += self.rest(region.start)
+            elif custom is not None and region.channel is CallInput and region.text:
+                text = custom.feed(region.text)
+                region = Region(CallInput, region.start, region.end, text)
+            unwrapped.append(region)
+        return unwrapped
+
+    def rest(self, at: int) -> list[Region]:
+        """What is held of the open call's input, at its end in the raw text."""
+        custom, self._input = self._input, None
+        rest = "" if custom is None else custom.rest()
+        return [Region(CallInput, at, at, rest)] if rest else []
+
+    def glance(self, look: Callable[[str], str | None]) -> Callable[[str], str | None] | None:
+        """The same of what takes the arguments at a glance, where nothing of them is held."""
+        custom = self._input
+        if custom is None:
+            return look
+        if not custom.between_escapes:
+            return None
+
+        def inside(text: str) -> str | None:
+            if '"' in text or "\\" in text or (shown := look(text)) is None:
+                return None
+            return custom.feed(shown)
+
+        return inside

@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING
 
 from responsory.commands import CallInput
 from responsory.segments.call_text import CallText
+from responsory.segments.custom_input import CustomInputs
 from responsory.segments.formats.spec import Verdict
 from responsory.segments.regions import Tiles
 from responsory.segments.tools import NO_TOOLS
@@ -30,11 +31,12 @@ SPACE = re.compile(r"\s*")
 class Scanner:
     """``mode`` is where the text stands now; in a call that is read, the one before it."""
 
-    __slots__ = ("_call", "_partial", "_spec", "_taken", "_tiles", "_tools", "mode")
+    __slots__ = ("_call", "_inputs", "_partial", "_spec", "_taken", "_tiles", "_tools", "mode")
 
     def __init__(self, spec: Spec, tools: Tools = NO_TOOLS) -> None:
         self._spec = spec
         self._tools = tools
+        self._inputs = CustomInputs() if tools.custom else None
         self._tiles = Tiles(fresh=spec.prefilled)
         self._taken = 0
         """Characters so far."""
@@ -59,14 +61,17 @@ class Scanner:
     def glance(self) -> Callable[[str], str | None] | None:
         """What takes text at a glance as arguments of the open call; None where that needs more."""
         call = self._call
-        return None if call is None or self._partial or self._tiles.holds else call.glance
+        if call is None or self._partial or self._tiles.holds:
+            return None
+        look = call.glance
+        return look if look is None or self._inputs is None else self._inputs.glance(look)
 
     def feed(self, text: str) -> list[Region]:
         """The regions that ``text`` makes certain."""
         window, self._partial = self._partial + text, ""
         self._taken += len(text)
         self._scan(window, 0)
-        return self._tiles.take()
+        return self._take()
 
     def flush(self, *, cut: bool = False) -> list[Region]:
         """What was held: no marker can follow any more. ``cut``: the text did not end by itself, so
@@ -80,7 +85,14 @@ class Scanner:
         text, self._partial = self._partial, ""
         self._text(text)
         self._tiles.release(self.mode.channel)
-        return self._tiles.take()
+        regions, inputs = self._take(), self._inputs
+        # What is held of a custom call's input may be the half of something, and is no more if cut.
+        return regions if inputs is None or cut else regions + inputs.rest(self._taken)
+
+    def _take(self) -> list[Region]:
+        """The regions that were laid."""
+        regions, inputs = self._tiles.take(), self._inputs
+        return regions if inputs is None else inputs.unwrap(regions)
 
     def _scan(self, window: str, past: int) -> None:
         """Cut up ``window``, the last of the raw text. No marker begins before ``past``."""

@@ -57,6 +57,11 @@ class Tools:
         except ValueError:
             return None
 
+    @property
+    def custom(self) -> bool:
+        """Some tool is a custom one."""
+        return any(tool.kind == "custom" for tool in self._tools.values())
+
     def parameters(self, name: str) -> Mapping[str, JSON] | None:
         """The schema of its arguments, where one is known."""
         tool = self._tools.get(name)
