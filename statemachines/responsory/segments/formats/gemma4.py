@@ -19,7 +19,7 @@ from responsory.commands import CallClosed, CallInput
 from responsory.immutable import immutable
 from responsory.segments.formats.gemma4_written import gemma_object
 from responsory.segments.formats.phrase import SPACE, Gap, Phrase
-from responsory.segments.formats.python_literal import spelled
+from responsory.segments.formats.python_words import spelled
 from responsory.segments.formats.spec import (
     CallFormat,
     CallReader,

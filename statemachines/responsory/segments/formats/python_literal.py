@@ -1,8 +1,9 @@
 """A literal of Python as JSON, made while it comes.
 
-Lists and tuples become arrays and dicts objects, with ``, `` and ``: `` between their parts. A bare
-word that is no literal is a string. Nothing recurses, and the closing quote of a string waits for
-the next token, since another string may follow that goes on with it.
+Lists and tuples become arrays and dicts objects, with ``, `` and ``: `` between their parts. One
+value in round brackets is itself, so what comes behind such a bracket is held until a comma or its
+end. A bare word that is no literal is a string. Nothing recurses, and the closing quote of a string
+waits for the next token, since another string may follow that goes on with it.
 Source: the Python Language Reference, 2.4 (literals).
 """
 
@@ -12,14 +13,8 @@ import json
 import re
 from enum import Enum, auto
 
-WORDS = {
-    "True": "true", "False": "false", "None": "null",
-    "true": "true", "false": "false", "null": "null",
-}  # fmt: skip
-NUMBER = re.compile(r"[+-]?(?:[0-9][0-9_]*\.?[0-9_]*|\.[0-9][0-9_]*)(?:[eE][+-]?[0-9]+)?")
-BASED = re.compile(r"[+-]?0(?:[xX](?:_?[0-9a-fA-F])+|[oO](?:_?[0-7])+|[bB](?:_?[01])+)")
-LONGEST_BASED = 1024
-"""Characters of a number of another base; more of them is no number of a tool's."""
+from responsory.segments.formats.python_words import CODES, coded, spelled
+
 WORD = re.compile(r"[\w.+\-]*")
 SPACE = re.compile(r"\s*")
 PLAIN = re.compile(r"[^'\"\\\x00-\x1f]*")
@@ -27,7 +22,6 @@ SIMPLE = {
     "n": "\\n", "t": "\\t", "r": "\\r", "b": "\\b", "f": "\\f", "a": "\\u0007", "v": "\\u000b",
     "\\": "\\\\", "'": "'", '"': '\\"', "\n": "",
 }  # fmt: skip
-CODES = {"x": 2, "u": 4, "U": 8}
 ESCAPE = re.compile(r"[0-7]{1,3}|x[0-9a-fA-F]{0,2}|u[0-9a-fA-F]{0,4}|U[0-9a-fA-F]{0,8}")
 BRACKETS = {"[": "]", "(": ")", "{": "}"}
 IN_JSON = {"]": "]", ")": "]", "}": "}"}
@@ -60,7 +54,7 @@ class PythonLiteral:
     """
 
     __slots__ = ("_closers", "_escape", "_first", "_key", "_out", "_place", "_quote", "_quotes",
-                 "_raw", "_word")  # fmt: skip
+                 "_raw", "_undecided", "_word")  # fmt: skip
 
     def __init__(self) -> None:
         self._place = Place.VALUE
@@ -78,6 +72,9 @@ class PythonLiteral:
         self._raw = False
         self._word = ""
         self._out: list[str] = []
+        self._undecided: list[tuple[int, int]] = []
+        """Round brackets that may be no tuple, since no comma came: how many brackets are open, and
+        where the output has this one. From the first on the output is held."""
 
     @property
     def complete(self) -> bool:
@@ -90,6 +87,7 @@ class PythonLiteral:
     def glance(self, text: str) -> str | None:
         """Text inside a string that is the same in JSON; else None, and nothing was read."""
         quiet = self._place is Place.STRING and self._escape is None and not self._quotes
+        quiet = quiet and not self._undecided
         plain = PLAIN.fullmatch(text) if quiet else None
         return text if plain else None
 
@@ -109,9 +107,17 @@ class PythonLiteral:
                 at = space.end() if space else at
                 if at < end:
                     at = self._mark(text, at)
-        shown = "".join(self._out)
-        self._out.clear()
-        return at, shown
+        return at, self._certain()
+
+    def _certain(self) -> str:
+        """The output up to the first bracket that may be none."""
+        out = self._out
+        end = self._undecided[0][1] if self._undecided and not self.broken else len(out)
+        shown = "".join(out[:end])
+        if end:
+            del out[:end]
+            self._undecided = [(depth, place - end) for depth, place in self._undecided]
+        return shown
 
     def finish(self) -> str:
         """The JSON that was held when the text ended behind a whole value; empty inside one."""
@@ -156,6 +162,8 @@ class PythonLiteral:
                 self._place = Place.BROKEN
                 return at
             self._place = Place.KEY if self._closers[-1] == "}" else Place.ITEM
+            if self._undecided and self._undecided[-1][0] == len(self._closers):
+                self._out[self._undecided.pop()[1]] = "["
             return at + 1
         return self._begin(at, char)
 
@@ -173,6 +181,8 @@ class PythonLiteral:
             self._begin_string(char)
         elif char in BRACKETS and not self._key:
             self._closers.append(BRACKETS[char])
+            if char == "(":
+                self._undecided.append((len(self._closers), len(self._out)))
             self._out.append("{" if char == "{" else "[")
             self._place = Place.KEY if char == "{" else Place.ITEM
             self._first = True
@@ -185,7 +195,12 @@ class PythonLiteral:
         return at + 1
 
     def _close(self) -> None:
-        self._out.append(IN_JSON[self._closers.pop()])
+        closer = IN_JSON[self._closers.pop()]
+        if self._undecided and self._undecided[-1][0] > len(self._closers):
+            _, place = self._undecided.pop()
+            if not self._first:  # one value in brackets is itself
+                self._out[place] = closer = ""
+        self._out.append(closer)
         self._first = False
         self._place = Place.COMMA if self._closers else Place.COMPLETE
 
@@ -266,43 +281,9 @@ class PythonLiteral:
         if ESCAPE.fullmatch(so_far + char):
             self._escape = so_far + char
             if len(self._escape) == 1 + CODES.get(self._escape[0], 99):
-                self._out.append(_coded(self._escape))
+                self._out.append(coded(self._escape))
                 self._escape = None
             return at + 1
         self._escape = None
-        self._out.append(_coded(so_far) if so_far else "\\\\")
+        self._out.append(coded(so_far) if so_far else "\\\\")
         return at
-
-
-def _coded(escape: str) -> str:
-    """The character of an escape as JSON; an unfinished one as it stands."""
-    kind = escape[0]
-    if kind in CODES and len(escape) != 1 + CODES[kind]:
-        return json.dumps("\\" + escape)[1:-1]
-    code = int(escape[1:], 16) if kind in CODES else int(escape, 8)
-    if code > 0x10FFFF:
-        return json.dumps("\\" + escape)[1:-1]
-    if 0xD800 <= code < 0xE000:
-        return f"\\u{code:04x}"
-    return json.dumps(chr(code), ensure_ascii=False)[1:-1]
-
-
-def spelled(word: str, *, key: bool = False) -> str:
-    """A bare word as JSON: a number, a constant, or a string."""
-    value = WORDS.get(word)
-    if value is None and NUMBER.fullmatch(word):
-        value = _number(word)
-    elif value is None and len(word) <= LONGEST_BASED and BASED.fullmatch(word):
-        value = str(int(word, 0))
-    if value is None or key:
-        return json.dumps(word, ensure_ascii=False)
-    return value
-
-
-def _number(word: str) -> str:
-    digits = word.replace("_", "").lstrip("+")
-    sign, digits = ("-", digits[1:]) if digits.startswith("-") else ("", digits)
-    mantissa, exponent = re.fullmatch(r"([^eE]*)(.*)", digits).groups()  # type: ignore[union-attr]
-    whole, point, part = mantissa.partition(".")
-    whole = whole.lstrip("0") or "0"
-    return f"{sign}{whole}{f'.{part or 0}' if point else ''}{exponent}"
