@@ -30,7 +30,8 @@ class Careful(Segmenter):
     __slots__ = ()
 
     def _rest(self) -> None:
-        self._at_a_glance, self._quiet, self._starts = None, False, ()
+        self._at_a_glance, self._in_call = None, None
+        self._quiet, self._starts = False, ()
 
 
 class Watched(Segmenter):
@@ -110,7 +111,8 @@ WAYS: list[tuple[Spec, dict[str, Any], list[list[Piece] | str], str]] = [
     (ZED, {}, [[one("a"), one("b")]], "step"),
     (CALLS, {}, ["a", "<tool_call>", "b", "c"], "glance read read glance"),
     (CALLS, {}, [NAMED, "}", "</tool_call>", "b", "c"], "read read read read glance"),
-    (CALLS, {}, [ENTERED, "a", [one("b"), one("c")], '"}'], "read read read read"),
+    (CALLS, {}, [ENTERED, "a", [one("b"), one("c")], '"}'], "read glance read read"),
+    (CALLS, {}, [ENTERED, '", "', 'b": [', "1", "]", "}"], "read glance glance glance glance read"),
     (CALLS, {}, [BROKEN, "a", [one("b"), one("c")], "d"], "read read read read"),
     (CALLS, {"calls": False}, [ENTERED, "a", "b"], "read glance glance"),
     (CALLS, {"parallel": False}, [NAMED, "} a", "b"], "read read read"),

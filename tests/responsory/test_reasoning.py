@@ -10,8 +10,13 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from responsory.commands import Reasoning, Text
-from responsory.segments import FORMATS, PLAIN, Mode, Piece, Segmenter, Spec
-from responsory.segments.formats import THINK, THINK_PREFILLED, reasoning_between
+from responsory.segments import PLAIN, Mode, Piece, Segmenter, Spec
+from responsory.segments.formats import (
+    REASONING,
+    THINK,
+    THINK_PREFILLED,
+    reasoning_between,
+)
 from responsory.segments.markup import Scanner
 from responsory.testing.strategies import splits
 from responsory.values import Logprob
@@ -150,25 +155,26 @@ def test_a_block_that_the_prompt_opened(text: str) -> None:
         assert joined(run(steps, THINK_PREFILLED)[0]) == PREFILLED[text]
 
 
-@pytest.mark.parametrize(
-    ("family", "text"),
-    [
-        ("think", "<think>Add them.</think>Seven."),
-        ("think_prefilled", "Add them.</think>Seven."),
-        ("mistral_think", "[THINK]Add them.[/THINK]Seven."),
-        ("kimi_vl", "◁think▷Add them.◁/think▷Seven."),
-        ("gemma4_thought", "<|channel>thought\nAdd them.<channel|>Seven."),
-    ],
-)
-def test_families(family: str, text: str) -> None:
+FAMILIES = {
+    "think": "<think>Add them.</think>Seven.",
+    "think_prefilled": "Add them.</think>Seven.",
+    "mistral_think": "[THINK]Add them.[/THINK]Seven.",
+    "kimi_vl": "◁think▷Add them.◁/think▷Seven.",
+    "gemma4_thought": "<|channel>thought\nAdd them.<channel|>Seven.",
+    "cohere_thinking": "<|START_THINKING|>Add them.<|END_THINKING|><|START_RESPONSE|>Seven."
+    "<|END_RESPONSE|>",
+    "granite_thinking": "Here is my thought process: Add them. Here is my response: Seven.",
+    "harmony": "<|channel|>analysis<|message|>Add them.<|end|>"
+    "<|start|>assistant<|channel|>final<|message|>Seven.<|return|>",
+}
+
+
+@pytest.mark.parametrize("family", sorted(REASONING.keys() - {"plain"}))
+def test_families(family: str) -> None:
+    text = FAMILIES[family]
     expected = [("reasoning", "Add them."), ("text", "Seven.")]
     for steps in (texts(text), texts(*text)):
-        assert joined(run(steps, FORMATS[family])[0]) == expected
-
-
-def test_every_family_has_its_case() -> None:
-    assert set(FORMATS) == {"plain", "think", "think_prefilled", "mistral_think", "kimi_vl",
-                            "gemma4_thought", "hermes"}  # fmt: skip
+        assert joined(run(steps, REASONING[family])[0]) == expected
 
 
 @pytest.mark.wire("F7")

@@ -192,6 +192,7 @@ class CustomInputs:
         def inside(text: str) -> str | None:
             if '"' in text or "\\" in text or (shown := look(text)) is None:
                 return None
-            return custom.feed(shown)
+            # Between escapes, what has none is its own text.
+            return shown if shown == text else custom.feed(shown)
 
         return inside

@@ -169,18 +169,15 @@ class Segmenter:
     def _pass_piece(self, piece: Piece) -> list[Segment]:
         """The segment of a clean piece."""
         self._glanced += len(piece.ids)
+        tokens = None if self._ids is None else self._ids.tell(piece.ids)
         if self._scanner.mode.channel is Reasoning:
-            if self._ids is not None:
-                return [Reasoning(piece.text, self._ids.tell(piece.ids))]
-            return [Reasoning(piece.text)] if self._reasoning else []
+            return [Reasoning(piece.text, tokens)] if self._reasoning else []
         phase = self._phase = self._scanner.mode.phase
         text = self._matcher.feed(piece.text)
         if self._matcher.hit is not None:
             self.ended = True
             self._rest()
-        if self._ids is not None:
-            return [Text(text, piece.logprobs, phase, self._ids.tell(piece.ids))]
-        return [Text(text, piece.logprobs, phase)] if text else []
+        return [Text(text, piece.logprobs, phase, tokens)] if text else []
 
     def _pass(self, pieces: Sequence[Piece]) -> list[Segment]:
         """The segment of a clean step."""
