@@ -23,6 +23,7 @@ def pytest_terminal_summary(terminalreporter: Any, config: pytest.Config) -> Non
             if "us" in bench.extra_info:
                 took, bar = bench.extra_info["us"], bench.extra_info["us at most"]
                 verdict += (
-                    f"   {took:.0f} µs, at most {bar}: {'held' if took <= bar else 'NOT HELD'}"
+                    f"   {took:.{0 if took >= 10 else 2}f} µs, at most {bar}: "
+                    f"{'held' if took <= bar else 'NOT HELD'}"
                 )
             terminalreporter.write_line(f"{bench.name:<52} {ratio:6.3f} x{verdict}")

@@ -282,6 +282,23 @@ def test_a_family_of_ones_own(text: str, expected: list[Any]) -> None:
     assert run(text, spec) == expected
 
 
+def test_the_first_call_alone_of_several_behind_one_opener() -> None:
+    """What comes behind it is neither shown nor counted, in any cut."""
+    for spec, first, rest, call in (
+        (with_calls(PLAIN, "@", AtCalls()), "a @f(b)", "&g(c) d", at_call("f", '{"text": "B"}')),
+        (family("mistral_array"), 'a [TOOL_CALLS] [{"name": "f"}', ', {"name": "g"}] d',
+         at_call("f", "{}")),
+    ):  # fmt: skip
+        text = first + rest
+        for parts in ([text], list(text), *([text[:at], text[at:]] for at in range(len(text)))):
+            assert run(parts, spec, parallel=False) == [Text("a"), *call]
+        segmenter = Segmenter(spec, parallel=False)
+        for char in text:
+            segmenter.feed([Piece(char, (1,))])
+        assert segmenter.ended
+        assert segmenter.output_tokens == len(first)
+
+
 def test_an_envelope_of_ones_own() -> None:
     """Other keys, and no closer: the call is over with its last bracket."""
     spec = with_calls(PLAIN, "<|call|>", JsonEnvelope("", names=("tool",), arguments=("input",)))

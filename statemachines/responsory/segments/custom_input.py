@@ -13,6 +13,7 @@ from __future__ import annotations
 
 import re
 from enum import Enum, auto
+from functools import partial
 from typing import TYPE_CHECKING
 
 from responsory.commands import CallClosed, CallInput, CallOpened
@@ -58,9 +59,24 @@ class CustomInput:
         """The first half of a surrogate pair."""
 
     @property
-    def between_escapes(self) -> bool:
-        """Inside the string, and nothing is held."""
-        return self._place is Place.STRING and not self._escape and not self._half
+    def inside(self) -> bool:
+        """The string has begun and not ended."""
+        return self._place is Place.STRING
+
+    def glance(self, look: Callable[[str], str | None], text: str) -> str | None:
+        """What ``text`` adds to the input where ``look`` takes it and it stays inside. None:
+        nothing was taken. A text that would add nothing yet is not taken."""
+        before = self._escape, self._half
+        added = self.feed(text)
+        if added and self._place is Place.STRING and (shown := look(text)) is not None:
+            if shown == text:
+                return added
+            # What was looked at is not the arguments' own text.
+            self._escape, self._half = before
+            return self.feed(shown)
+        self._place = Place.STRING
+        self._escape, self._half = before
+        return None
 
     def feed(self, text: str) -> str:
         """What ``text``, which goes on with the arguments, adds to the input."""
@@ -98,6 +114,8 @@ class CustomInput:
         return len(text)
 
     def _decode(self, text: str, at: int) -> str:
+        if not self._escape and not self._half and "\\" not in text and '"' not in text:
+            return text[at:]
         decoded = []
         while at < len(text):
             if self._escape:
@@ -182,17 +200,8 @@ class CustomInputs:
         return [Region(CallInput, at, at, rest)] if rest else []
 
     def glance(self, look: Callable[[str], str | None]) -> Callable[[str], str | None] | None:
-        """The same of what takes the arguments at a glance, where nothing of them is held."""
+        """The same of what takes the arguments at a glance, inside the input."""
         custom = self._input
         if custom is None:
             return look
-        if not custom.between_escapes:
-            return None
-
-        def inside(text: str) -> str | None:
-            if '"' in text or "\\" in text or (shown := look(text)) is None:
-                return None
-            # Between escapes, what has none is its own text.
-            return shown if shown == text else custom.feed(shown)
-
-        return inside
+        return partial(custom.glance, look) if custom.inside else None
