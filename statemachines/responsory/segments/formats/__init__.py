@@ -109,6 +109,8 @@ def family(name: str, *, reasoning: bool = True) -> Spec:
             f"no family {name!r}; of reasoning there are {', '.join(sorted(REASONING))}, of calls "
             f"{', '.join(sorted(CALLS))}, and both together as in think+hermes"
         )
+    if joined and thinks != calls and "harmony" in (thinks, calls) and "plain" not in name:
+        raise KeyError(f"no family {name!r}: in harmony reasoning and calls are one, by channels")
     if not calls:
         return REASONING[thinks] if reasoning else PLAIN
     return CALLS[calls](REASONING[thinks] if reasoning else PLAIN)

@@ -11,6 +11,7 @@ Any other bare word than a number or a constant is a string.
 from __future__ import annotations
 
 import json
+import re
 from enum import Enum, auto
 from typing import TYPE_CHECKING
 
@@ -42,7 +43,7 @@ QUOTE = '<|"|>'
 CLOSER = "<tool_call|>"
 HEADER = Phrase(SPACE, "call:", SPACE, Gap("name", r"[^\s{}<>|:]"), SPACE, "{")
 END = Phrase(SPACE, CLOSER)
-STOPS = {"}": "}", "]": "]"}
+WORD_END = re.compile(r"[,}\]]")
 LONGEST_WORD = 4096
 """Characters of a bare word or key; a longer one breaks the arguments."""
 
@@ -166,7 +167,11 @@ class GemmaReader(CallReader):
         return self._value(text, start, char)
 
     def _key(self, text: str, at: int) -> int:
-        colon = text.find(":", at)
+        if QUOTE.startswith(text[at : at + len(QUOTE)]):
+            quoted = text.find(QUOTE, at + len(QUOTE), at + LONGEST_WORD)
+            colon = -1 if quoted < 0 else text.find(":", quoted, at + LONGEST_WORD)
+        else:
+            colon = text.find(":", at, at + LONGEST_WORD)
         if colon < 0:
             self._check(len(text) - at)
             return at
@@ -188,13 +193,13 @@ class GemmaReader(CallReader):
             self._first = True
             self._place = Place.KEY if char == "{" else Place.ITEM
             return at + 1
-        ends = [end for end in (text.find(stop, at) for stop in ",}]") if end >= 0]
-        if not ends:
+        end = WORD_END.search(text, at, at + LONGEST_WORD)
+        if end is None:
             self._check(len(text) - at)
             return at
-        self._out.append(self._comma() + spelled(text[at : min(ends)].strip()))
+        self._out.append(self._comma() + spelled(text[at : end.start()].strip()))
         self._place = Place.COMMA
-        return min(ends)
+        return end.start()
 
     def _comma(self) -> str:
         """What stands before a key, or a value of a list."""
@@ -204,7 +209,7 @@ class GemmaReader(CallReader):
         return "" if first else ", "
 
     def _check(self, length: int) -> None:
-        if length > LONGEST_WORD:
+        if length >= LONGEST_WORD:
             self.verdict = Verdict.BROKEN
 
     def _in_string(self, text: str, at: int) -> int:

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+import json
+from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING
 
 from responsory.segments.written import (
@@ -108,4 +109,14 @@ def _value(schema: JSON, depth: int) -> Written:
 def _listed(value: JSON) -> Written:
     if isinstance(value, str):
         return InOrder((QUOTE, Exactly(value), QUOTE))
-    return Exactly({True: "true", False: "false", None: "null"}.get(value, str(value)))  # type: ignore[arg-type]
+    if isinstance(value, list):
+        return InOrder((Exactly("["), *_joined([_listed(item) for item in value]), Exactly("]")))
+    if isinstance(value, Mapping):
+        pairs = [InOrder((Exactly(f"{key}:"), _listed(item))) for key, item in value.items()]
+        return InOrder((Exactly("{"), *_joined(pairs), Exactly("}")))
+    return Exactly(json.dumps(value))
+
+
+def _joined(parts: Sequence[Written]) -> list[Written]:
+    """The parts with commas between them."""
+    return [one for part in parts for one in (COMMA, part)][1:]

@@ -17,7 +17,9 @@ WORDS = {
     "true": "true", "false": "false", "null": "null",
 }  # fmt: skip
 NUMBER = re.compile(r"[+-]?(?:[0-9][0-9_]*\.?[0-9_]*|\.[0-9][0-9_]*)(?:[eE][+-]?[0-9]+)?")
-BASED = re.compile(r"[+-]?0[xXoObB][0-9a-fA-F_]+")
+BASED = re.compile(r"[+-]?0(?:[xX](?:_?[0-9a-fA-F])+|[oO](?:_?[0-7])+|[bB](?:_?[01])+)")
+LONGEST_BASED = 1024
+"""Characters of a number of another base; more of them is no number of a tool's."""
 WORD = re.compile(r"[\w.+\-]*")
 SPACE = re.compile(r"\s*")
 PLAIN = re.compile(r"[^'\"\\\x00-\x1f]*")
@@ -230,10 +232,7 @@ class PythonLiteral:
             return end
         char = text[end]
         if char == "\\":
-            if self._raw:
-                self._out.append("\\\\")
-            else:
-                self._escape = ""
+            self._escape = ""
         elif char == self._quote[0]:
             return self._at_quotes(text, end)
         else:
@@ -255,6 +254,11 @@ class PythonLiteral:
         """One more character of an escape, or the first behind it."""
         char = text[at]
         so_far = str(self._escape)
+        if self._raw:
+            # It stays, and what follows it ends nothing.
+            self._escape = None
+            self._out.append(json.dumps("\\" + char, ensure_ascii=False)[1:-1])
+            return at + 1
         if not so_far and char in SIMPLE:
             self._escape = None
             self._out.append(SIMPLE[char])
@@ -288,8 +292,8 @@ def spelled(word: str, *, key: bool = False) -> str:
     value = WORDS.get(word)
     if value is None and NUMBER.fullmatch(word):
         value = _number(word)
-    elif value is None and BASED.fullmatch(word):
-        value = str(int(word.replace("_", ""), 0))
+    elif value is None and len(word) <= LONGEST_BASED and BASED.fullmatch(word):
+        value = str(int(word, 0))
     if value is None or key:
         return json.dumps(word, ensure_ascii=False)
     return value

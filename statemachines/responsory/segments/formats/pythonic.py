@@ -3,10 +3,13 @@
 As the models write them::
 
     [get_weather(city='Oslo', days=3), ping()]
+    <|python_start|>[get_weather(city='Oslo', days=3)]<|python_end|>
     <|tool_call_start|>[get_weather(city='Oslo', days=3)]<|tool_call_end|>
+    <|tool_call_start|>[{"name": "get_weather", "arguments": {"city": "Oslo"}}]<|tool_call_end|>
 
 The bare list is a call only where the answer begins with ``[name(``. An argument without its name
-is that of the schema at this place.
+is that of the schema at this place; where none is known there, the arguments are broken. LFM2
+writes the last where its system prompt asks for JSON.
 """
 
 from __future__ import annotations
@@ -18,6 +21,7 @@ from typing import TYPE_CHECKING
 
 from responsory.commands import CallClosed, CallInput
 from responsory.immutable import immutable
+from responsory.segments.formats.envelope import JsonEnvelope
 from responsory.segments.formats.json_list import with_bare_calls
 from responsory.segments.formats.phrase import SPACE, Gap, Phrase
 from responsory.segments.formats.python_literal import PythonLiteral
@@ -34,7 +38,7 @@ if TYPE_CHECKING:
     from responsory.segments.written import Written
 
 NAME = Gap("name", r"[\w.-]", first=r"[^\W\d]")
-HEADER = Phrase(SPACE, NAME, SPACE, "(")
+HEADER = Phrase(SPACE, NAME, "(")
 KEYWORD = Phrase(SPACE, NAME, SPACE, "=")
 
 
@@ -46,7 +50,7 @@ class PythonCall(CallFormat):
     closer: str = ""
 
     def reader(self, tools: Tools) -> CallReader:
-        return PythonReader(tools)
+        return PythonOrJson(tools) if self.closer else PythonReader(tools)
 
     def written(self, tools: Sequence[Tool], *, most: int | None) -> Written:  # noqa: ARG002
         return OneOf(tuple(map(python_call, tools)))
@@ -178,21 +182,61 @@ class PythonReader(CallReader):
         return end
 
 
+class PythonOrJson(CallReader):
+    """Reads a call of Python's or an envelope, as its first character tells."""
+
+    __slots__ = ("_begun", "_inner", "_tools")
+
+    def __init__(self, tools: Tools) -> None:
+        super().__init__()
+        self._tools = tools
+        self._inner: CallReader = PythonReader(tools)
+        self._begun = False
+
+    @property
+    def glance(self) -> Callable[[str], str | None] | None:
+        """See ``CallReader``."""
+        return self._inner.glance
+
+    def read(self, text: str, at: int) -> tuple[int, Sequence[Part]]:
+        """See ``CallReader``."""
+        if not self._begun:
+            begun = text[at:].lstrip()
+            self._begun = bool(begun)
+            if begun.startswith("{"):
+                self._inner = ENVELOPE.reader(self._tools)
+        at, parts = self._inner.read(text, at)
+        self.verdict = self._inner.verdict
+        return at, parts
+
+    def finish(self, *, cut: bool) -> Sequence[CallInput | CallClosed]:
+        """See ``CallReader``."""
+        return self._inner.finish(cut=cut)
+
+
+ENVELOPE = JsonEnvelope("", lead="", between="")
 CALL = PythonCall()
-LFM2_END = "<|tool_call_end|>"
-LFM2_CALL = PythonCall(LFM2_END)
 LIST = Section(lead=Phrase(SPACE), form=CALL, write=("", ", ", "]"), again={",": CALL}, ends=("]",))
-LFM2 = Section(
-    lead=Phrase(SPACE, "["),
-    form=LFM2_CALL,
-    write=("[", ", ", f"]{LFM2_END}"),
-    again={",": LFM2_CALL},
-    ends=("]", LFM2_END),
-)
+
+
+def _tagged(end: str) -> Section:
+    call = PythonCall(end)
+    return Section(
+        lead=Phrase(SPACE, "["),
+        form=call,
+        write=("[", ", ", f"]{end}"),
+        again={",": call},
+        ends=("]", end),
+    )
+
+
+LFM2 = _tagged("<|tool_call_end|>")
+LLAMA4 = _tagged("<|python_end|>")
 
 
 def pythonic_calls(spec: Spec) -> Spec:
-    """``spec`` with a bare list of calls."""
+    """``spec`` with a bare list of calls, and with those between the tags of Llama 4."""
+    spec = with_section(spec, "<|python_start|>", LLAMA4, name="tagged", broken="in tags")
     return with_bare_calls(add_section(spec, LIST), {"[": LIST}, after="section")
 
 
