@@ -300,7 +300,7 @@ REFUSED: list[tuple[Any, ...]] = [
     (("chat",), "messages[0].tool_calls", messages({**USER, "tool_calls": [CALL]}), VALUE),
     (("chat",), "messages[0].tool_calls", messages({**SAID, "tool_calls": []}), EMPTY),
     (("chat",), "messages[0].tool_calls[0].type",
-     messages({**SAID, "tool_calls": [{**CALL, "type": "custom"}]}), NO_VALUE),
+     messages({**SAID, "tool_calls": [{**CALL, "type": "mcp"}]}), NO_VALUE),
     (("chat",), "messages[0].tool_calls[0].function.arguments",
      messages({**SAID, "tool_calls": [{**CALL, "function": {"name": "f", "arguments": {}}}]}),
      TYPE),
@@ -359,7 +359,7 @@ REFUSED: list[tuple[Any, ...]] = [
     (("responses",), "input", "", VALUE),
     (("responses",), "input", None, TYPE),
     *((("responses",), "input[0].type", items({"type": kind}), NO_VALUE)
-      for kind in ("computer_call", "mcp_call", "custom_tool_call", "compaction",
+      for kind in ("computer_call", "mcp_call", "compaction",
                    "web_search_call", "local_shell_call", "image_generation_call")),
     (("responses",), "input[0].type", items({"type": 1}), TYPE),
     (("responses",), "input[0].type", items({"type": "item_reference", "id": "msg_1"}), NO_VALUE),

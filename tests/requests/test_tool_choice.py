@@ -112,7 +112,7 @@ REFUSED: list[tuple[str, dict[str, Any], str, str]] = [
      "tool_choice.function"),
     ("chat", {"tools": [NESTED[0], NESTED[0]]}, "invalid_value", "tools[1].function.name"),
     ("responses", {"tools": [FLAT[0], FLAT[0]]}, "invalid_value", "tools[1].name"),
-    ("chat", {"tools": [{"type": "custom", "custom": {}}]}, "unsupported_value", "tools[0].type"),
+    ("chat", {"tools": [{"type": "mcp", "mcp": {}}]}, "unsupported_value", "tools[0].type"),
     ("responses", {"tools": [FLAT[0], {"type": "web_search"}]}, "unsupported_value",
      "tools[1].type"),
     ("chat", {"tools": [{"function": {"name": "f"}}]}, "missing_required_parameter",

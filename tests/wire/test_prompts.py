@@ -179,7 +179,7 @@ async def test_tools_are_shown_unless_none_may_be_called(app: Told) -> None:
         assert auto == f"<user:hi>{SHOWN}|go"
         none = await app.prompt(endpoint, tools=[tool], tool_choice="none")
         assert none == "<user:hi>|go"
-        for kind in ("web_search", "custom", "mcp"):
+        for kind in ("web_search", "shell", "mcp"):
             assert await app.refused(endpoint, tools=[tool, {**tool, "type": kind}]) == (
                 "tools[1].type",
                 "unsupported_value",

@@ -7,6 +7,7 @@ they apply ``name``, ``phase``, ``tool_calls``, ``tool_call_id`` and ``reasoning
 
 from __future__ import annotations
 
+import json
 from collections.abc import Sequence
 from contextlib import suppress
 from typing import Any
@@ -14,6 +15,8 @@ from typing import Any
 from antiphon.errors import InvalidRequest
 from antiphon.requests.chat import ChatRequest
 from antiphon.requests.input_items import (
+    CustomCallItem,
+    CustomCallOutputItem,
     FunctionCallItem,
     FunctionCallOutputItem,
     InputItem,
@@ -22,9 +25,9 @@ from antiphon.requests.input_items import (
     RefusalText,
 )
 from antiphon.requests.json_body import parse_object
-from antiphon.requests.messages import ChatMessage, RefusalPart, ToolCall
+from antiphon.requests.messages import ChatMessage, CustomToolCall, RefusalPart, ToolCall
 from antiphon.requests.responses import ResponseRequest
-from antiphon.requests.tools import ChatTool, FunctionTool
+from antiphon.requests.tools import AnyTool, DeclaredTool, declared
 
 Message = dict[str, Any]
 
@@ -68,18 +71,32 @@ def shown_tools(request: ChatRequest | ResponseRequest) -> list[dict[str, Any]] 
     return None if request.tool_choice == "none" else as_shown(request.tools)
 
 
-def as_shown(tools: Sequence[ChatTool | FunctionTool]) -> list[dict[str, Any]] | None:
+def as_shown(tools: Sequence[AnyTool]) -> list[dict[str, Any]] | None:
     """Tools as templates read them, the same for both endpoints; None for none.
 
-    ``strict`` is the server's to keep and no word to the model.
+    ``strict`` is the server's to keep and no word to the model. Templates know no tools that take
+    text: one is shown as a function of one string.
     """
     shown = []
-    for tool in tools:
-        function = tool.function if isinstance(tool, ChatTool) else tool
-        fields = {"description": function.description, "parameters": function.parameters}
+    for tool in declared(tools):
+        fields: dict[str, Any] = {"description": tool.description, "parameters": tool.parameters}
+        if tool.custom:
+            fields["parameters"] = _custom_parameters(tool)
         given = {key: value for key, value in fields.items() if value is not None}
-        shown.append({"type": "function", "function": {"name": function.name, **given}})
+        shown.append({"type": "function", "function": {"name": tool.name, **given}})
     return shown or None
+
+
+def _custom_parameters(tool: DeclaredTool) -> dict[str, Any]:
+    words = "The input of the tool, as free text."
+    if tool.grammar is not None:
+        syntax, definition = tool.grammar
+        words = f"The input of the tool: text that holds to this {syntax} grammar:\n{definition}"
+    return {
+        "type": "object",
+        "properties": {"input": {"type": "string", "description": words}},
+        "required": ["input"],
+    }
 
 
 def _append_item(history: list[Message], item: InputItem) -> None:
@@ -94,7 +111,12 @@ def _append_item(history: list[Message], item: InputItem) -> None:
                 history.append({"role": "assistant", "content": ""})
             calls = history[-1].setdefault("tool_calls", [])
             calls.append(_call(item.call_id, item.name, item.arguments))
-        case FunctionCallOutputItem(output=output):
+        case CustomCallItem():
+            if not history or history[-1]["role"] != "assistant":
+                history.append({"role": "assistant", "content": ""})
+            calls = history[-1].setdefault("tool_calls", [])
+            calls.append(_custom_call(item.call_id, item.name, item.input))
+        case FunctionCallOutputItem(output=output) | CustomCallOutputItem(output=output):
             text = output if isinstance(output, str) else "".join(part.text for part in output)
             history.append({"role": "tool", "content": text, "tool_call_id": item.call_id})
         case _:  # references are refused before, reasoning is gathered by the caller
@@ -122,7 +144,9 @@ def _chat_message(message: ChatMessage) -> Message:
     return result
 
 
-def _chat_call(call: ToolCall) -> dict[str, Any]:
+def _chat_call(call: ToolCall | CustomToolCall) -> dict[str, Any]:
+    if isinstance(call, CustomToolCall):
+        return _custom_call(call.id, call.custom.name, call.custom.input)
     return _call(call.id, call.function.name, call.function.arguments)
 
 
@@ -139,6 +163,11 @@ def _call(call_id: str, name: str, arguments: str) -> dict[str, Any]:
         "type": "function",
         "function": {"name": name, "arguments": spelled},
     }
+
+
+def _custom_call(call_id: str, name: str, text: str) -> dict[str, Any]:
+    """As a model writes a call of a tool that takes text: of a function of one string."""
+    return _call(call_id, name, json.dumps({"input": text}, ensure_ascii=False))
 
 
 def _text(item: InputMessage) -> str:

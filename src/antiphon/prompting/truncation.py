@@ -11,6 +11,8 @@ from collections.abc import Callable, Sequence
 from typing import TypeVar
 
 from antiphon.requests.input_items import (
+    CustomCallItem,
+    CustomCallOutputItem,
     FunctionCallItem,
     FunctionCallOutputItem,
     InputItem,
@@ -29,10 +31,12 @@ def units(items: Sequence[InputItem]) -> list[frozenset[int]]:
         if at == newest or _is_from(item, "system", "developer"):
             continue
         match item:
-            case FunctionCallOutputItem(call_id=call_id) if call_id in calls:
+            case (
+                FunctionCallOutputItem(call_id=call_id) | CustomCallOutputItem(call_id=call_id)
+            ) if call_id in calls:
                 calls[call_id].add(at)
                 continue
-            case FunctionCallItem(call_id=call_id):
+            case FunctionCallItem(call_id=call_id) | CustomCallItem(call_id=call_id):
                 # A later call of the same id is another call; outputs belong to the latest.
                 calls[call_id] = unit = {at}
             case _:

@@ -15,6 +15,7 @@ from antiphon.requests.generation import ChunkedRequest
 from antiphon.requests.refusals import CHAT
 from antiphon.requests.template_names import Effort, Verbosity
 from antiphon.requests.tool_choice import ChatToolChoice, ToolChoice, check_tool_choice, normalised
+from antiphon.requests.tools import declared
 
 
 @attrs.define(kw_only=True)
@@ -82,6 +83,6 @@ def parse_chat(body: Mapping[str, Any]) -> ChatRequest:
             param="reasoning",
         )
     check_tool_choice(
-        request.tool_choice, request.tool_names, constrained=request.constraint is not None
+        request.tool_choice, declared(request.tools), constrained=request.constraint is not None
     )
     return request

@@ -12,7 +12,7 @@ from antiphon.requests.body import Body
 from antiphon.requests.constraints import Length
 from antiphon.requests.messages import ChatMessage, check_messages
 from antiphon.requests.template_names import TemplateKwargs, check_template_kwargs
-from antiphon.requests.tools import ChatTool, check_tool_names
+from antiphon.requests.tools import ChatCustomTool, ChatTool, check_tools, declared
 
 
 @attrs.define(kw_only=True, slots=False)
@@ -20,18 +20,13 @@ class ChatPrompt(Body):
     """What the chat template is given. Without slots, so that a class can have another base too."""
 
     messages: Annotated[list[ChatMessage], Length(1)]
-    tools: Annotated[list[ChatTool], Length(0, 128)] = attrs.field(factory=list)
+    tools: Annotated[list[ChatTool | ChatCustomTool], Length(0, 128)] = attrs.field(factory=list)
     add_generation_prompt: bool = True
     """Whether the prompt ends with the opening of a new message; not if the last is continued."""
     continue_final_message: bool = False
     documents: list[dict[str, Any]] | None = None
     chat_template_kwargs: TemplateKwargs = attrs.field(factory=dict)
     add_special_tokens: bool = False
-
-    @property
-    def tool_names(self) -> list[str]:
-        """The names of the tools, in order."""
-        return [tool.function.name for tool in self.tools]
 
     def check_prompt(self, body: Mapping[str, Any]) -> None:
         """What no single field can tell; ``body`` tells what was given and what is a default.
@@ -43,7 +38,7 @@ class ChatPrompt(Body):
             self._check_continued(asked=bool(body.get("add_generation_prompt")))
             self.add_generation_prompt = False
         check_template_kwargs(self.chat_template_kwargs)
-        check_tool_names(self.tool_names, "function.name")
+        check_tools(declared(self.tools))
 
     def _check_continued(self, *, asked: bool) -> None:
         if asked:

@@ -77,6 +77,29 @@ class FunctionCallOutputItem:
 
 
 @attrs.define(kw_only=True)
+class CustomCallItem:
+    """An earlier call of a tool that takes text."""
+
+    type: Literal["custom_tool_call"]
+    call_id: CallId
+    name: FunctionName
+    input: str
+    id: str | None = None
+    status: Status | None = None
+
+
+@attrs.define(kw_only=True)
+class CustomCallOutputItem:
+    """What that tool answered; its call must come earlier."""
+
+    type: Literal["custom_tool_call_output"]
+    call_id: CallId
+    output: str | list[InputText]
+    id: str | None = None
+    status: Status | None = None
+
+
+@attrs.define(kw_only=True)
 class ReasoningText:
     """Earlier reasoning in clear."""
 
@@ -112,24 +135,33 @@ class ItemReference:
     id: str
 
 
-InputItem = InputMessage | FunctionCallItem | FunctionCallOutputItem | ReasoningItem | ItemReference
+InputItem = (
+    InputMessage
+    | FunctionCallItem
+    | FunctionCallOutputItem
+    | CustomCallItem
+    | CustomCallOutputItem
+    | ReasoningItem
+    | ItemReference
+)
 
 
 def check_items(items: list[InputItem]) -> None:
     """What no single item can tell. Raises ``InvalidRequest`` with the item's path."""
     calls: set[str] = set()
+    customs: set[str] = set()
     for index, item in enumerate(items):
         if type(item) is InputMessage:  # most are
             continue
         match item:
             case FunctionCallItem(call_id=call_id):
                 calls.add(call_id)
+            case CustomCallItem(call_id=call_id):
+                customs.add(call_id)
             case FunctionCallOutputItem(call_id=call_id) if call_id not in calls:
-                raise InvalidRequest(
-                    f"No earlier function call has the call_id '{call_id}'.",
-                    code="invalid_function_call_output",
-                    param=f"input[{index}].call_id",
-                )
+                raise _without_call("function", call_id, index)
+            case CustomCallOutputItem(call_id=call_id) if call_id not in customs:
+                raise _without_call("custom tool", call_id, index)
             case ItemReference():
                 raise InvalidRequest(
                     "Item references need a store, and this server has none.",
@@ -138,6 +170,14 @@ def check_items(items: list[InputItem]) -> None:
                 )
             case _:
                 pass
+
+
+def _without_call(kind: str, call_id: str, index: int) -> InvalidRequest:
+    return InvalidRequest(
+        f"No earlier {kind} call has the call_id '{call_id}'.",
+        code="invalid_function_call_output",
+        param=f"input[{index}].call_id",
+    )
 
 
 def open_reasoning(items: list[InputItem], unseal: Callable[[str], str]) -> None:

@@ -7,7 +7,7 @@ from typing import Annotated, Any, Literal
 import attrs
 
 from antiphon.errors import InvalidRequest
-from antiphon.requests.constraints import Length, Offered, Refused
+from antiphon.requests.constraints import Length, Refused
 from antiphon.requests.faults import MISSING, at
 
 
@@ -39,9 +39,26 @@ class CalledFunction:
 class ToolCall:
     """A call of the history, in an assistant message."""
 
-    type: Annotated[str, Offered(("function",))]
+    type: Literal["function"]
     id: str
     function: CalledFunction
+
+
+@attrs.define(kw_only=True)
+class CalledCustom:
+    """Name and input of an earlier call of a tool that takes text."""
+
+    name: str
+    input: str
+
+
+@attrs.define(kw_only=True)
+class CustomToolCall:
+    """Such a call of the history."""
+
+    type: Literal["custom"]
+    id: str
+    custom: CalledCustom
 
 
 @attrs.define(kw_only=True)
@@ -51,7 +68,7 @@ class ChatMessage:
     role: Literal["system", "developer", "user", "assistant", "tool", "function"]
     content: str | Annotated[list[TextPart | RefusalPart], Length(1)] | None = None
     name: str | None = None
-    tool_calls: Annotated[list[ToolCall], Length(1)] | None = None
+    tool_calls: Annotated[list[ToolCall | CustomToolCall], Length(1)] | None = None
     tool_call_id: str | None = None
     refusal: str | None = None
     reasoning_content: str | None = None

@@ -29,7 +29,7 @@ from antiphon.requests.tool_choice import (
     check_tool_choice,
     normalised,
 )
-from antiphon.requests.tools import FunctionTool, check_tool_names
+from antiphon.requests.tools import CustomTool, FunctionTool, check_tools, declared
 
 LOGPROBS_INCLUDE = "message.output_text.logprobs"
 ENVELOPE_INCLUDE = "reasoning.encrypted_content"
@@ -76,7 +76,7 @@ class ResponseRequest(GenerationRequest):
     input: str | Annotated[list[InputItem], Length(1)]
     instructions: str | None = None
     max_output_tokens: Annotated[int, Between(1)] | None = None
-    tools: Annotated[list[FunctionTool], Length(0, 128)] = attrs.field(factory=list)
+    tools: Annotated[list[FunctionTool | CustomTool], Length(0, 128)] = attrs.field(factory=list)
     tool_choice: ResponseToolChoice = "auto"
     parallel_tool_calls: bool = True
     text: TextOptions = attrs.field(factory=TextOptions)
@@ -159,9 +159,9 @@ def parse_response(body: Mapping[str, Any]) -> ResponseRequest:
             param="previous_response_id",
         )
     check_template_kwargs(request.chat_template_kwargs)
-    names = [tool.name for tool in request.tools]
-    check_tool_names(names, "name")
-    check_tool_choice(request.tool_choice, names, constrained=request.constraint is not None)
+    tools = declared(request.tools)
+    check_tools(tools)
+    check_tool_choice(request.tool_choice, tools, constrained=request.constraint is not None)
     return request
 
 
@@ -178,7 +178,7 @@ def resource_tail(request: ResponseRequest) -> dict[str, Any]:
         "model": request.model,
         "previous_response_id": request.previous_response_id,
         "instructions": request.instructions,
-        "tools": [attrs.asdict(tool, recurse=False) for tool in request.tools],
+        "tools": [attrs.asdict(tool) for tool in request.tools],
         "tool_choice": _shown(request.tool_choice),
         "parallel_tool_calls": request.parallel_tool_calls,
         "text": text,

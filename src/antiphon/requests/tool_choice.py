@@ -13,7 +13,7 @@ import attrs
 
 from antiphon.errors import InvalidRequest
 from antiphon.requests.constraints import Length
-from antiphon.requests.tools import FunctionName, ToolType
+from antiphon.requests.tools import DeclaredTool, FunctionName, ToolType
 
 Word = Literal["none", "auto", "required"]
 AllowedMode = Literal["auto", "required"]
@@ -39,15 +39,15 @@ class ToolChoice:
 
 @attrs.define(kw_only=True)
 class NamedTool:
-    """Responses: exactly this function."""
+    """Responses: exactly this tool."""
 
-    type: Literal["function"]
+    type: Literal["function", "custom"]
     name: FunctionName
 
 
 @attrs.define(kw_only=True)
 class AllowedTool:
-    """Responses: one of the allowed functions."""
+    """Responses: one of the allowed tools."""
 
     type: ToolType
     name: FunctionName
@@ -78,11 +78,27 @@ class ChatNamedTool:
 
 
 @attrs.define(kw_only=True)
-class ChatAllowedTool:
-    """Chat: one of the allowed functions."""
+class ChatNamedCustom:
+    """Chat: exactly this custom tool."""
 
-    type: ToolType
+    type: Literal["custom"]
+    custom: FunctionReference
+
+
+@attrs.define(kw_only=True)
+class ChatAllowedFunction:
+    """Chat: one of the allowed tools, a function."""
+
+    type: Literal["function"]
     function: FunctionReference
+
+
+@attrs.define(kw_only=True)
+class ChatAllowedCustom:
+    """Chat: one of the allowed tools, a custom one."""
+
+    type: Literal["custom"]
+    custom: FunctionReference
 
 
 @attrs.define(kw_only=True)
@@ -90,7 +106,7 @@ class ChatAllowedList:
     """The inside of chat's ``allowed_tools``."""
 
     mode: AllowedMode
-    tools: Annotated[list[ChatAllowedTool], Length(1, 128)]
+    tools: Annotated[list[ChatAllowedFunction | ChatAllowedCustom], Length(1, 128)]
 
 
 @attrs.define(kw_only=True)
@@ -102,7 +118,7 @@ class ChatAllowedTools:
 
 
 ResponseToolChoice = Word | NamedTool | AllowedTools
-ChatToolChoice = Word | ChatNamedTool | ChatAllowedTools
+ChatToolChoice = Word | ChatNamedTool | ChatNamedCustom | ChatAllowedTools
 
 
 def normalised(choice: ResponseToolChoice | ChatToolChoice) -> ToolChoice:
@@ -110,36 +126,40 @@ def normalised(choice: ResponseToolChoice | ChatToolChoice) -> ToolChoice:
     match choice:
         case NamedTool(name=name) | ChatNamedTool(function=FunctionReference(name=name)):
             return ToolChoice(mode="named", names=(name,))
+        case ChatNamedCustom(custom=FunctionReference(name=name)):
+            return ToolChoice(mode="named", names=(name,))
         case AllowedTools(mode=mode, tools=tools):
             return ToolChoice(mode=mode, names=tuple(tool.name for tool in tools))
         case ChatAllowedTools(allowed_tools=allowed):
-            names = tuple(tool.function.name for tool in allowed.tools)
+            names = tuple(_reference(tool).name for tool in allowed.tools)
             return ToolChoice(mode=allowed.mode, names=names)
         case word:
             return ToolChoice(mode=word)
 
 
 def check_tool_choice(
-    raw: ResponseToolChoice | ChatToolChoice, names: Sequence[str], *, constrained: bool
+    raw: ResponseToolChoice | ChatToolChoice, tools: Sequence[DeclaredTool], *, constrained: bool
 ) -> None:
-    """What the form alone cannot tell: ``names`` are the tools of the request.
+    """What the form alone cannot tell: ``tools`` are those of the request.
 
-    Raises ``InvalidRequest`` for a choice without tools, a name that is none of theirs, and a
-    forced call beside a constraint on the text.
+    Raises ``InvalidRequest`` for a choice without tools, a tool that is none of them or of another
+    type, and a forced call beside a constraint on the text.
     """
     if raw in ("auto", "none"):
         return
-    if not names:
+    if not tools:
         raise InvalidRequest(
             "`tool_choice` needs `tools`.", code="invalid_value", param="tool_choice"
         )
     choice = normalised(raw)
-    for index, name in enumerate(choice.names):
-        if name not in names:
+    kinds = {tool.name: "custom" if tool.custom else "function" for tool in tools}
+    for (place, kind), name in zip(_places(raw), choice.names, strict=True):
+        if kinds.get(name) != kind:
+            words = f"'{name}' as a {kind} tool" if name in kinds else f"'{name}'"
             raise InvalidRequest(
-                f"`tool_choice` names '{name}', which is none of `tools`.",
+                f"`tool_choice` names {words}, which is none of `tools`.",
                 code="invalid_value",
-                param=_place(raw, index),
+                param=place,
             )
     if choice.forced and constrained:
         raise InvalidRequest(
@@ -149,13 +169,23 @@ def check_tool_choice(
         )
 
 
-def _place(raw: ResponseToolChoice | ChatToolChoice, index: int) -> str:
+def _reference(tool: ChatAllowedFunction | ChatAllowedCustom) -> FunctionReference:
+    return tool.function if isinstance(tool, ChatAllowedFunction) else tool.custom
+
+
+def _places(raw: ResponseToolChoice | ChatToolChoice) -> list[tuple[str, str]]:
+    """Where each name stands, and of which type its tool is to be."""
     match raw:
-        case NamedTool():
-            return "tool_choice.name"
+        case NamedTool(type=kind):
+            return [("tool_choice.name", kind)]
         case ChatNamedTool():
-            return "tool_choice.function.name"
-        case AllowedTools():
-            return f"tool_choice.tools[{index}].name"
+            return [("tool_choice.function.name", "function")]
+        case ChatNamedCustom():
+            return [("tool_choice.custom.name", "custom")]
+        case AllowedTools(tools=tools):
+            return [(f"tool_choice.tools[{i}].name", one.type) for i, one in enumerate(tools)]
+        case ChatAllowedTools(allowed_tools=allowed):
+            at = "tool_choice.allowed_tools.tools"
+            return [(f"{at}[{i}].{one.type}.name", one.type) for i, one in enumerate(allowed.tools)]
         case _:
-            return f"tool_choice.allowed_tools.tools[{index}].function.name"
+            return []

@@ -10,10 +10,11 @@ from antiphon.requests.chat import ChatRequest
 from antiphon.requests.generation import ChunkedRequest, GenerationRequest
 from antiphon.requests.responses import ResponseRequest
 from antiphon.requests.template_names import template_variables
-from antiphon.requests.tools import ChatTool, FunctionTool
+from antiphon.requests.tools import DeclaredTool, declared
 from antiphon.runs.catalogue import ServedModel
 from responsory.projections.padding import Draw
-from responsory.segments import Spec
+from responsory.segments import Spec, Tool, Tools
+from responsory.segments.written import OwnGrammar
 
 
 class Reading(TypedDict):
@@ -62,17 +63,15 @@ def _thinks(request: GenerationRequest, model: ServedModel) -> bool:
 
 def forced_calls(request: GenerationRequest) -> str | None:
     """The parameter that takes a call out of the model's free choice, if one does."""
-    if not isinstance(request, ChatRequest | ResponseRequest):
+    if not isinstance(request, ChatRequest | ResponseRequest) or request.choice.mode == "none":
         return None
     if request.choice.forced or request.choice.names:
         return "tool_choice"
-    tools: Sequence[ChatTool | FunctionTool] = request.tools
-    for index, tool in enumerate(tools):
-        if isinstance(tool, ChatTool):
-            if tool.function.strict:
-                return f"tools[{index}].function.strict"
-        elif tool.strict:
-            return f"tools[{index}].strict"
+    for tool in declared(request.tools):
+        if tool.strict:
+            return f"{tool.named.removesuffix('.name')}.strict"
+        if tool.grammar is not None:
+            return tool.place
     return None
 
 
@@ -81,14 +80,36 @@ class Calling(TypedDict):
 
     calls: bool
     parallel_calls: bool
+    tools: Tools
+    callable: tuple[Tool, ...]
+    calls_least: int
 
 
 def calling(request: ChatRequest | ResponseRequest) -> Calling:
-    """Whether and how calls are looked for in the raw text."""
+    """Whether and how calls are looked for in the raw text, and what may be called."""
+    choice = request.choice
+    tools = [_told(tool) for tool in declared(request.tools)]
+    only = choice.names or None
     return {
-        "calls": bool(request.tools) and request.tool_choice != "none",
-        "parallel_calls": request.parallel_tool_calls,
+        "calls": bool(tools) and choice.mode != "none",
+        # Exactly the one that is named.
+        "parallel_calls": request.parallel_tool_calls and choice.mode != "named",
+        "tools": Tools(tools, only=only),
+        "callable": tuple([tool for tool in tools if only is None or tool.name in only]),
+        "calls_least": int(choice.forced),
     }
+
+
+def _told(tool: DeclaredTool) -> Tool:
+    """A declared tool as the reader of calls is told of it."""
+    return Tool(
+        tool.name,
+        kind="custom" if tool.custom else "function",
+        parameters=tool.parameters,
+        strict=tool.strict,
+        grammar=None if tool.grammar is None else OwnGrammar(*tool.grammar, tool.place),
+        place=tool.place,
+    )
 
 
 class ShownTokens(TypedDict):

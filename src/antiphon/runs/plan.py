@@ -17,7 +17,8 @@ from antiphon.errors import InvalidRequest
 from antiphon.requests.structured import Constraint
 from antiphon.runs.answers import Answer
 from antiphon.runs.catalogue import ServedModel
-from responsory.segments import PLAIN, Spec
+from responsory.segments import PLAIN, Spec, Tool, Tools
+from responsory.segments.tools import NO_TOOLS
 
 
 @attrs.define(kw_only=True)
@@ -149,6 +150,14 @@ class RunPlan:
     """Whether calls are looked for in the raw text; else their markers are text like any other."""
     parallel_calls: bool = True
     """False: the answer ends with its first call."""
+    tools: Tools = NO_TOOLS
+    """What the reader of calls is told."""
+    callable: tuple[Tool, ...] = ()
+    """The tools that may be called, in order."""
+    calls_least: int = 0
+    """So many calls must come."""
+    thought_budget: int | None = None
+    """Tokens of reasoning after which its end is forced."""
     skip_special: bool = True
     """Control tokens of the output are not shown."""
     tell_tokens: bool = False

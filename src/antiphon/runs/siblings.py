@@ -80,6 +80,7 @@ def choice_for(plan: RunPlan, request: EngineRequest) -> Choice:
             reasoning=plan.include_reasoning,
             calls=plan.calls,
             parallel=plan.parallel_calls,
+            tools=plan.tools,
             tokens=plan.tell_tokens,
         ),
         logprobs=request.logprobs is not None,
