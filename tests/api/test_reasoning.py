@@ -60,7 +60,5 @@ async def test_a_family_that_is_not_known_is_refused_at_start(tmp_path: Path) ->
     folder.mkdir(parents=True)
     changed = text.replace('"family": "think"', '"family": "telepathy"')
     folder.joinpath("a.jsonl").write_text(changed, encoding="utf-8")
-    with pytest.raises(
-        StartupError, match=r"^new/a: no family 'telepathy'; of reasoning "
-    ):
+    with pytest.raises(StartupError, match=r"^new/a: no family 'telepathy'; of reasoning "):
         await load_replay(Config(fixtures=tmp_path, engine="replay"))

@@ -136,6 +136,37 @@ async def test_a_call_and_its_output_are_the_same_from_both_endpoints(app: Told)
     assert "<tool:4>" in chat
 
 
+@pytest.mark.wire(
+    "param:responses.input.custom_tool_call", "param:responses.input.custom_tool_call_output", "S25"
+)
+async def test_a_call_of_a_tool_that_takes_text_is_that_of_a_function_of_one(app: Told) -> None:
+    call = {"type": "custom_tool_call", "call_id": "call_1", "name": "run", "input": 'say "é"'}
+    output = [{"type": "input_text", "text": "4"}, {"type": "input_text", "text": "2"}]
+    responses = await app.prompt(
+        "responses",
+        input=[
+            USER,
+            call,
+            {"type": "custom_tool_call_output", "call_id": "call_1", "output": output},
+        ],
+    )
+    custom = {"name": "run", "input": 'say "é"'}
+    chat = await app.prompt(
+        "chat",
+        messages=[
+            USER,
+            {
+                "role": "assistant",
+                "tool_calls": [{"id": "call_1", "type": "custom", "custom": custom}],
+            },
+            message("tool", "42", tool_call_id="call_1"),
+        ],
+    )
+    assert chat == responses
+    assert '"name": "run", "arguments": {"input": "say \\"é\\""}' in chat
+    assert "<tool:42>" in chat
+
+
 @pytest.mark.wire("S25", "param:responses.include", "param:responses.input.reasoning")
 async def test_an_answer_that_is_sent_back_is_the_history_it_was(app: Told) -> None:
     """Reasoning comes back sealed, and its call and output as they were."""

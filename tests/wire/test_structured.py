@@ -106,9 +106,12 @@ async def test_what_is_no_schema(app: Told, endpoint: str, text: str) -> None:
 
 TOOL = {"type": "function", "name": "f"}
 NESTED = {"type": "function", "function": {"name": "f"}}
+TEXT = {"type": "custom", "name": "t"}
+NESTED_TEXT = {"type": "custom", "custom": {"name": "t"}}
 CHOICES = [
     ("required", "required", "required"),
     ("function", NESTED, TOOL),
+    ("custom", NESTED_TEXT, TEXT),
     (
         "allowed_tools",
         {"type": "allowed_tools",
@@ -130,8 +133,8 @@ CHOICES = [
 async def test_a_forced_call_needs_an_engine_that_can_be_held_to_it(
     free: Told, formal: Told, chat: Any, responses: Any
 ) -> None:
-    nested = {"tools": [NESTED], "tool_choice": chat}
-    flat = {"tools": [TOOL], "tool_choice": responses}
+    nested = {"tools": [NESTED, NESTED_TEXT], "tool_choice": chat}
+    flat = {"tools": [TOOL, TEXT], "tool_choice": responses}
     for app in (free, formal):
         assert await app.refused("chat", **nested) == ("tool_choice", "unsupported_value")
         assert await app.refused("responses", **flat) == ("tool_choice", "unsupported_value")
@@ -146,5 +149,14 @@ async def test_arguments_are_held_to_a_schema_by_an_engine_that_can(formal: Told
     )
     assert await formal.refused("responses", tools=[{**TOOL, **strict}]) == (
         "tools[0].strict",
+        "unsupported_value",
+    )
+    rules = {"syntax": "regex", "definition": "[a-z]+"}
+    assert await formal.refused(
+        "responses", tools=[TOOL, {**TEXT, "format": {"type": "grammar", **rules}}]
+    ) == ("tools[1].format", "unsupported_value")
+    custom = {"name": "t", "format": {"type": "grammar", "grammar": rules}}
+    assert await formal.refused("chat", tools=[{"type": "custom", "custom": custom}]) == (
+        "tools[0].custom.format",
         "unsupported_value",
     )
