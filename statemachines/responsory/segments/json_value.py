@@ -93,6 +93,21 @@ class JsonValue:
         self._place = place
         return text
 
+    @classmethod
+    def step(cls, place: Place, closer: str, text: str) -> tuple[Place, int, str]:
+        """What ``text`` does where ``closer`` is the innermost; found out with either around it."""
+        found = set[tuple[Place, int, str]]()
+        for outer in "}]":
+            value, least = cls(), 2
+            value._place, value._closers = place, [outer, closer]
+            for char in text:
+                value.read(char, 0)
+                least = min(least, len(value._closers))
+            if value.complete or value.broken or least == 0:
+                return UNKNOWN
+            found.add((value._place, 2 - least, "".join(value._closers[least:])))
+        return found.pop() if len(found) == 1 else UNKNOWN
+
     def read(self, text: str, at: int) -> int:
         """How far in ``text`` the value goes on from ``at``: to the end of the text, the end of the
         value, or the character that breaks it. White space before the value is read with it."""
@@ -166,23 +181,8 @@ def _learn(key: tuple[Place, str, str]) -> tuple[Place, int, str]:
         return UNKNOWN
     if len(STEPS) >= MOST_STEPS:
         STEPS.clear()
-    STEPS[key] = step = _step(*key)
+    STEPS[key] = step = JsonValue.step(*key)
     return step
-
-
-def _step(place: Place, closer: str, text: str) -> tuple[Place, int, str]:
-    """What ``text`` does where ``closer`` is the innermost; found out with either around it."""
-    found = set()
-    for outer in "}]":
-        value, least = JsonValue(), 2
-        value._place, value._closers = place, [outer, closer]
-        for at in range(len(text)):
-            value.read(text[at], 0)
-            least = min(least, len(value._closers))
-        if value.complete or value.broken or least == 0:
-            return UNKNOWN
-        found.add((value._place, 2 - least, "".join(value._closers[least:])))
-    return found.pop() if len(found) == 1 else UNKNOWN
 
 
 def spelled_out(literal: str) -> str | None:

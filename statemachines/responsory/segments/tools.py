@@ -28,7 +28,7 @@ class Tool:
     """
 
     name: str
-    kind: Literal["function", "custom"] = attrs.field(
+    kind: Literal["function", "custom"] = attrs.field(  # pyright: ignore[reportAssignmentType]
         default="function", validator=valid(one_of("function", "custom"))
     )
     parameters: Mapping[str, JSON] | None = None

@@ -34,14 +34,14 @@ class JsonEnvelope(CallFormat):
     the one that models write; ``closer`` ends it, and may be empty. ``begun``: the opener has the
     first bracket. ``first``: the keys with which it may begin, where not any can."""
 
-    closer: str
+    closer: str  # pyright: ignore[reportIncompatibleMethodOverride]
     names: tuple[str, ...] = ("name",)
     arguments: tuple[str, ...] = ("arguments",)
     begun: bool = False
     first: frozenset[str] = frozenset()
     lead: str = "\n"
     """White space that models write before it and, if it has a closer, before that."""
-    between: str = "\n"
+    between: str = "\n"  # pyright: ignore[reportIncompatibleMethodOverride]
 
     def after_bracket(self) -> JsonEnvelope:
         """The same behind an opener that has the first bracket."""

@@ -52,7 +52,7 @@ LONGEST_WORD = 4096
 class GemmaCall(CallFormat):
     """See the module."""
 
-    closer: str = CLOSER
+    closer: str = CLOSER  # pyright: ignore[reportIncompatibleMethodOverride]
 
     def reader(self, tools: Tools) -> CallReader:
         return GemmaReader(tools)

@@ -24,13 +24,13 @@ PARAMETER = Phrase(KEY, *REST)
 
 
 def _form(line: str) -> TaggedCalls:
-    key = ("<arg_key>", *(f"</arg_key>{line}<arg_value>",) * 2)
+    value = f"</arg_key>{line}<arg_value>"
     return TaggedCalls(
         header=Phrase(SPACE, Gap("name", r"[^\s<>\"]"), SPACE, Either("then", (KEY, CLOSER))),
         parameter=PARAMETER,
         value_end="</arg_value>",
         end=Phrase(CLOSER),
-        write=TagsWritten(("", line), key, f"</arg_value>{line}", CLOSER),
+        write=TagsWritten(("", line), (KEY, value, value), f"</arg_value>{line}", CLOSER),
         between=line,
         first=(KEY, Phrase(*REST)),
     )

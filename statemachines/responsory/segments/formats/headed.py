@@ -39,9 +39,9 @@ class HeadedJson(CallFormat):
 
     header: Phrase
     end: Phrase | None
-    closer: str
+    closer: str  # pyright: ignore[reportIncompatibleMethodOverride]
     write: tuple[str, str, str]
-    between: str = ""
+    between: str = ""  # pyright: ignore[reportIncompatibleMethodOverride]
     call_id: str = ""
 
     def reader(self, tools: Tools) -> CallReader:

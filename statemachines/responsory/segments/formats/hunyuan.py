@@ -18,6 +18,7 @@ from responsory.segments.formats.spec import Spec
 from responsory.segments.formats.tagged import TaggedCalls
 from responsory.segments.formats.tagged_written import TagsWritten
 
+VALUE = "</arg_key>\n<arg_value>"
 FORM = TaggedCalls(
     header=Phrase(SPACE, Gap("name", r"[^\s<>\"]"), SPACE, "<tool_sep>"),
     parameter=PARAMETER,
@@ -25,7 +26,7 @@ FORM = TaggedCalls(
     end=Phrase("</tool_call>"),
     write=TagsWritten(
         ("", "<tool_sep>\n"),
-        ("<arg_key>", *("</arg_key>\n<arg_value>",) * 2),
+        ("<arg_key>", VALUE, VALUE),
         "</arg_value>\n",
         "</tool_call>\n",
     ),

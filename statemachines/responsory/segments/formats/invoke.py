@@ -49,7 +49,7 @@ def _invoked(
     tag behind that which ends the call."""
     tag, close = f"<{prefix}parameter", f"</{prefix}parameter>"
     end: tuple[Element, ...] = (f"</{prefix}invoke>", *((SPACE, after) if after else ()))
-    behind = ('" string="true">', '" string="false">') if flagged else ('">', '">')
+    of_string, of_other = ('" string="true">', '" string="false">') if flagged else ('">', '">')
     return TaggedCalls(
         header=Phrase(NAME, '">'),
         parameter=Phrase(f'{tag} name="', KEY, *(FLAG if flagged else ('">',))),
@@ -57,7 +57,7 @@ def _invoked(
         end=Phrase(*end),
         write=TagsWritten(
             ("", f'">{line}'),
-            (f'{tag} name="', *behind),
+            (f'{tag} name="', of_string, of_other),
             f"{close}{line}",
             f"</{prefix}invoke>{after}\n",
         ),

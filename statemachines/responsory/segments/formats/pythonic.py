@@ -47,7 +47,7 @@ class PythonCall(CallFormat):
     """A call behind the bracket of the list, or behind a comma in it. ``closer``: of arguments that
     are no literals."""
 
-    closer: str = ""
+    closer: str = ""  # pyright: ignore[reportIncompatibleMethodOverride]
 
     def reader(self, tools: Tools) -> CallReader:
         return PythonOrJson(tools) if self.closer else PythonReader(tools)

@@ -49,7 +49,7 @@ class TaggedCalls(CallFormat):
     end: Phrase
     write: TagsWritten
     lines: bool = False
-    between: str = ""
+    between: str = ""  # pyright: ignore[reportIncompatibleMethodOverride]
     first: tuple[str, Phrase] = ("", Phrase())
 
     @property

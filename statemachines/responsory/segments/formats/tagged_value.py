@@ -14,6 +14,7 @@ from typing import Any
 WORDS = {"True": "true", "False": "false", "None": "null"}
 """What models that learnt Python write for these."""
 NUMBER = re.compile(r"-?(?:0|[1-9][0-9]*)(?:\.[0-9]+)?(?:[eE][+-]?[0-9]+)?")
+STRING = frozenset({"string"})
 OPEN = re.compile(r"\s*(?:\[|\{)\s*")
 DEEPEST = 200
 """Brackets in a literal of Python; a deeper one is a string."""
@@ -31,7 +32,7 @@ class TaggedValue:
 
     def __init__(self, types: frozenset[str]) -> None:
         self._types = types
-        self.is_string = types == {"string"}
+        self.is_string = types == STRING
         """Whatever comes is one; it has begun."""
         self._streams: bool | None = None if not self.is_string else True
         self._held: list[str] = []

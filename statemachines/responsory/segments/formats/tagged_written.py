@@ -23,6 +23,7 @@ if TYPE_CHECKING:
     from responsory.segments.written import Written
     from responsory.values import JSON
 
+STRING = frozenset({"string"})
 KEY = r"[A-Za-z_][A-Za-z0-9_]{0,40}"
 """A parameter of which the schema says nothing."""
 
@@ -61,7 +62,7 @@ def _parameters(tags: TagsWritten, value_end: str, tool: Tool) -> list[Written]:
     needed = required if isinstance(required, list) else []
     made = []
     for name, part in properties.items():
-        strings = property_types(schema, name) == {"string"}
+        strings = property_types(schema, name) == STRING
         value = _string(part, text) if strings else _typed(schema, part, tool)
         one = _parameter(tags, Exactly(name), value, string=strings)
         made.append(one if name in needed else Times(one, 0, 1))
