@@ -1,8 +1,8 @@
 """Every task of the project, each in its own virtual environment made by pip.
 
 ``serve`` and ``tests`` are the README's two commands; ``lint``, ``types``, ``lifecycle``,
-``transport``, ``families`` and ``conformance`` are the gates beside them, ``bench`` measures.
-Environments are reused between runs: the install step is then a quick look.
+``transport``, ``families``, ``splits`` and ``conformance`` are the gates beside them, ``bench``
+measures. Environments are reused between runs: the install step is then a quick look.
 """
 
 from __future__ import annotations
@@ -194,6 +194,17 @@ def families(session: nox.Session) -> None:
     """
     install(session, "families")
     session.run("pytest", "tests/families", *session.posargs, env={"OMP_NUM_THREADS": "1"})
+
+
+@nox.session
+def splits(session: nox.Session) -> None:
+    """The split matrix: every case, cut in every way, on each endpoint, as a stream and without.
+
+    Prints cases, splits and differences. ``nox -s splits -- tools/hermes`` chooses by the name.
+    """
+    install(session, "tests")
+    env = {"OMP_NUM_THREADS": "1", "PYTHONPATH": "tests"}
+    session.run("python", "-m", "cases.matrix", *session.posargs, env=env)
 
 
 @nox.session

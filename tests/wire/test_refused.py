@@ -49,7 +49,6 @@ ONE_VALUE = [
     ("*", "spaces_between_special_tokens", True, "unsupported_value"),
     ("*", "stream_reasoning", True, "unsupported_value"),
     ("*", "return_hidden_states", False, "unsupported_value"),
-    ("completions", "include_reasoning", True, "unsupported_value"),
     ("chat", "echo", False, "unsupported_value"),
     ("responses", "background", False, "unsupported_value"),
 ]

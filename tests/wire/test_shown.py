@@ -167,6 +167,9 @@ async def test_what_may_be_included(app: Told) -> None:
 
 @pytest.mark.wire("param:*.include_reasoning", "S17")
 async def test_reasoning_can_be_hidden(app: Told) -> None:
+    body = await app.post("completions", says=THOUGHT, include_reasoning=False, max_tokens=99)
+    assert text("completions", body) == "so"
+    assert body["usage"]["completion_tokens_details"]["reasoning_tokens"] > 0
     for endpoint in ("chat", "responses"):
         shown = await app.post(endpoint, says=THOUGHT)
         hidden = await app.post(endpoint, says=THOUGHT, include_reasoning=False)
@@ -179,6 +182,44 @@ async def test_reasoning_can_be_hidden(app: Told) -> None:
         (await app.post("responses", says=THOUGHT, include_reasoning=False, stream=True)).encode()
     )
     assert "reasoning" not in "".join(name or "" for name, _ in stream)
+
+
+@pytest.mark.wire("param:*.include_reasoning")
+async def test_where_thought_begins_is_as_the_prompt_has_left_it(app: Told) -> None:
+    """Behind an opener it has begun, behind a closer it is over."""
+    hidden = {"include_reasoning": False, "max_tokens": 99}
+    for prompt, says, shown in (
+        ("Hm? <think>\n", "why</think> so", "so"),
+        ("Hm? <think>\n", "why", ""),
+        ("Hm? <think>\n\n</think>\n\n", "so", "so"),
+        ("Hm?", "<think>why</think>so", "so"),
+    ):
+        body = await app.post("completions", says=says, prompt=prompt, **hidden)
+        assert text("completions", body) == shown
+    history = [{"role": "user", "content": "Hm?"}, {"role": "assistant", "content": "<think>"}]
+    body = await app.post("chat", says="why</think>so", messages=history,
+                          continue_final_message=True)  # fmt: skip
+    said = body["choices"][0]["message"]
+    assert (said["reasoning_content"], said["content"]) == ("why", "so")
+
+
+@pytest.mark.wire("param:*.thinking_token_budget")
+async def test_a_budget_of_thought_needs_thought_and_an_engine_that_keeps_it(
+    app: Told, free: Told
+) -> None:
+    for endpoint in ENDPOINTS:
+        await app.post(endpoint, thinking_token_budget=5)
+        assert "antiphon-ignored-fields" not in app.headers
+        assert await free.refused(endpoint, thinking_token_budget=5) == (
+            "thinking_token_budget",
+            "unsupported_parameter",
+        )
+        assert await app.refused(endpoint, thinking_token_budget=-1) == (
+            "thinking_token_budget",
+            "integer_below_min_value",
+        )
+    await app.post("chat", thinking_token_budget=5, reasoning_effort="none")
+    assert app.headers["antiphon-ignored-fields"] == "thinking_token_budget"
 
 
 @pytest.mark.wire("param:*.separate_reasoning")

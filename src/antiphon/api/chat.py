@@ -10,7 +10,7 @@ from antiphon.api.planning import id_tail, in_thread, sampling
 from antiphon.api.service import Service
 from antiphon.requests.chat import parse_chat
 from antiphon.runs.answers import chat_answer
-from antiphon.runs.asked import calling, reading, shown_tokens
+from antiphon.runs.asked import calling, reading, shown_tokens, unused_budget
 from antiphon.runs.plan import RunPlan, TokenLimit
 from antiphon.runs.prompts import chat_prompt, check_tools, unused_settings
 
@@ -24,7 +24,7 @@ def blueprint(service: Service) -> Blueprint:
         request, ignored = await read_request(service, parse_chat)
         model = service.catalogue.require(request.model)
         check_tools(model, request.tools)
-        ignored += unused_settings(model, request)
+        ignored += [*unused_settings(model, request), *unused_budget(request, model)]
         prompt = await in_thread(service, lambda: chat_prompt(model, request), "messages")
         tokens, param = request.token_limit
         plan = RunPlan(

@@ -12,7 +12,7 @@ from antiphon.api.planning import id_tail, in_thread, sampling
 from antiphon.api.service import Service
 from antiphon.requests.completions import CompletionRequest, parse_completion
 from antiphon.runs.answers import completions_answer
-from antiphon.runs.asked import reading, shown_tokens
+from antiphon.runs.asked import reading, shown_tokens, unused_budget
 from antiphon.runs.catalogue import ServedModel
 from antiphon.runs.plan import EchoedPrompt, RunPlan, TokenLimit
 from antiphon.runs.prompts import completion_prompts, echoed_prompts
@@ -45,9 +45,9 @@ def blueprint(service: Service) -> Blueprint:
                     request, prompts, logprobs=request.logprobs is not None, pad=service.pad
                 ),
             ),
-            **reading(request, model=None),
+            **reading(request, model),
         )
-        return await answer(service, plan, ignored)
+        return await answer(service, plan, [*ignored, *unused_budget(request, model)])
 
     return routes
 

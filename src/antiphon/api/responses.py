@@ -16,7 +16,7 @@ from antiphon.errors import NotFound
 from antiphon.requests.input_items import open_reasoning
 from antiphon.requests.responses import ResponseRequest, parse_response, resource_tail
 from antiphon.runs.answers import responses_answer
-from antiphon.runs.asked import calling, reading
+from antiphon.runs.asked import calling, reading, unused_budget
 from antiphon.runs.catalogue import ServedModel
 from antiphon.runs.envelope import Envelope
 from antiphon.runs.plan import RunPlan, TokenLimit
@@ -74,7 +74,8 @@ def blueprint(service: Service) -> Blueprint:
             return response_prompt(model, request)
 
         prompt = await in_thread(service, prompted, "input")
-        return request, [*ignored, *unused_settings(model, request)], model, prompt
+        unused = [*unused_settings(model, request), *unused_budget(request, model)]
+        return request, [*ignored, *unused], model, prompt
 
     @routes.post("/v1/responses/compact")
     async def not_offered() -> Response:

@@ -8,7 +8,7 @@ from typing import Annotated, Any, ClassVar
 import attrs
 
 from antiphon.errors import InvalidRequest
-from antiphon.requests.constraints import Between, Only
+from antiphon.requests.constraints import Between
 from antiphon.requests.converter import structure
 from antiphon.requests.generation import ChunkedRequest
 from antiphon.requests.refusals import COMPLETIONS
@@ -36,8 +36,6 @@ class CompletionRequest(ChunkedRequest):
     echo: bool = False
     logprobs: Annotated[int, Between(0, 20)] | None = None
     add_special_tokens: bool = True
-    include_reasoning: Annotated[bool, Only(True)] = True
-    """A completion is the raw text: reasoning cannot be told from it."""
 
     @property
     def prompts(self) -> list[str | list[int]]:

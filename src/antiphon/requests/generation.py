@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from typing import Annotated, Any
 
 import attrs
@@ -26,6 +27,8 @@ from antiphon.requests.token_ids import TokenIds
 INT32 = Between(-(2**31), 2**31 - 1)
 INT64 = Between(-(2**63), 2**63 - 1)
 PENALTY = Between(-2, 2)
+ABOVE_0 = Between(math.ulp(0.0), 2)
+"""The least float above 0 is its minimum."""
 
 StopString = Annotated[str, Length(1)]
 
@@ -50,7 +53,7 @@ class GenerationRequest(Body):
 
     top_k: Annotated[int, Between(-1, 2**31 - 1)] = 0
     min_p: Annotated[float, Between(0, 1)] = 0.0
-    repetition_penalty: Annotated[float, Between(0.01, 2)] = 1.0
+    repetition_penalty: Annotated[float, ABOVE_0] = 1.0
     min_tokens: Annotated[int, Between(0, 2**31 - 1)] = 0
     ignore_eos: bool = False
     stop_token_ids: Annotated[list[Any], Length(0, 64), TokenIds()] = attrs.field(factory=list)
@@ -62,6 +65,7 @@ class GenerationRequest(Body):
     return_hidden_states: Annotated[bool, Only(False)] = False
     include_reasoning: bool = True
     separate_reasoning: bool = True
+    thinking_token_budget: Annotated[int, Between(0, 2**31 - 1)] | None = None
     stream_reasoning: Annotated[bool, Only(True)] = True
     priority: Annotated[int, INT32] = 0
     """Lower is admitted first."""

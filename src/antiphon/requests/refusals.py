@@ -38,11 +38,11 @@ ANYWHERE: Mapping[str, str] = {
     ),
     **dict.fromkeys(
         ("stop_regex", "prompt_logprobs", "bad_words", "truncate_prompt_tokens",
-         "thinking_token_budget", "logits_processors", "repetition_detection", "use_beam_search",
-         "length_penalty", "lora_path", "prompt_embeds", "chat_template", "mm_processor_kwargs",
-         "media_io_kwargs", "vllm_xargs", "kv_transfer_params", "ec_transfer_params",
-         "custom_logit_processor", "session_params", "audio", "web_search_options",
-         "context_management", "access_programs", "image"), ""
+         "logits_processors", "repetition_detection", "use_beam_search", "length_penalty",
+         "lora_path", "prompt_embeds", "chat_template", "mm_processor_kwargs", "media_io_kwargs",
+         "vllm_xargs", "kv_transfer_params", "ec_transfer_params", "custom_logit_processor",
+         "session_params", "audio", "web_search_options", "context_management",
+         "access_programs", "image"), ""
     ),
     "return_token_strs": "Use /tokenize.",
     "tokens": "Use /detokenize.",

@@ -9,6 +9,7 @@ import attrs
 
 from antiphon.errors import InvalidRequest
 from antiphon.requests.constraints import Length, Offered, Pattern
+from antiphon.requests.tool_schema import fault_in
 
 FunctionName = Annotated[str, Pattern(r"[A-Za-z0-9_-]{1,64}")]
 ToolType = Annotated[str, Offered(("function", "custom"))]
@@ -171,7 +172,7 @@ def _custom(
 
 
 def check_tools(tools: Sequence[DeclaredTool]) -> None:
-    """Names are unique, and schemas those of objects. Raises ``InvalidRequest``."""
+    """Names are unique, and schemas are JSON Schemas of objects. Raises ``InvalidRequest``."""
     seen: set[str] = set()
     for tool in tools:
         if tool.name in seen:
@@ -179,10 +180,9 @@ def check_tools(tools: Sequence[DeclaredTool]) -> None:
                 f"Two tools are named '{tool.name}'.", code="invalid_value", param=tool.named
             )
         seen.add(tool.name)
-        kind = (tool.parameters or {}).get("type", "object")
-        if kind != "object" and "object" not in (kind if isinstance(kind, list) else ()):
+        if tool.parameters and (fault := fault_in(tool.parameters)):
             raise InvalidRequest(
-                f"Arguments are an object: the schema of '{tool.name}' has another type.",
+                f"The parameters of '{tool.name}' are no JSON Schema of an object: {fault}.",
                 code="invalid_schema",
                 param=tool.place,
             )

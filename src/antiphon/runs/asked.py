@@ -6,6 +6,8 @@ from array import array
 from collections.abc import Sequence
 from typing import NotRequired, TypedDict
 
+from antiphon.engines.port import Capability
+from antiphon.errors import InvalidRequest
 from antiphon.requests.chat import ChatRequest
 from antiphon.requests.generation import ChunkedRequest, GenerationRequest
 from antiphon.requests.responses import ResponseRequest
@@ -16,6 +18,8 @@ from responsory.projections.padding import Draw
 from responsory.segments import Spec, Tool, Tools
 from responsory.segments.written import OwnGrammar
 
+BUDGET = "thinking_token_budget"
+
 
 class Reading(TypedDict):
     """The fields of a plan that say how the raw text of the answer is read."""
@@ -25,38 +29,75 @@ class Reading(TypedDict):
     format: NotRequired[Spec]
     thinks: NotRequired[Spec]
     include_reasoning: bool
+    thought_budget: int | None
+    within: bool
     skip_special: bool
     tell_tokens: bool
     tokens_as_ids: bool
     prompt_ids: bool
 
 
-def reading(request: GenerationRequest, model: ServedModel | None) -> Reading:
-    """How the raw text of the answer is read; as it stands, without a model."""
+def reading(request: GenerationRequest, model: ServedModel) -> Reading:
+    """How the raw text of the answer is read. Raises ``InvalidRequest`` for a budget of thought
+    that the model's engine cannot keep."""
     ids = isinstance(request, ChunkedRequest) and request.return_token_ids
     counted = isinstance(request, ChunkedRequest) and request.wants_running_usage
     fields: Reading = {
         "stop": request.stop_strings,
         "include_stop": request.include_stop_str_in_output,
         "include_reasoning": request.include_reasoning,
+        "thought_budget": _budget(request, model),
+        "within": within(request),
         "skip_special": request.skip_special_tokens,
         "tell_tokens": ids or counted,
         "tokens_as_ids": request.return_tokens_as_token_ids,
         "prompt_ids": ids,
     }
-    if model is not None:
-        # What is to be left out is told from the text in any case.
-        apart = request.separate_reasoning or not request.include_reasoning
+    talks = isinstance(request, ChatRequest | ResponseRequest)
+    # What is to be left out is told from the text in any case. A completion is shown as it stands.
+    apart = (talks and request.separate_reasoning) or not request.include_reasoning
+    if apart or talks:
         fields["format"] = model.format if apart else model.format_of_calls
-        if _thinks(request, model):
-            fields["thinks"] = model.format
+    if _thinks(request, model):
+        fields["thinks"] = model.format
     return fields
 
 
+def within(request: GenerationRequest) -> bool:
+    """Whether the answer goes on with a text that the client wrote, instead of a turn that the
+    chat template has opened."""
+    if isinstance(request, ChatRequest):
+        return request.continue_final_message
+    return not isinstance(request, ResponseRequest)
+
+
+def unused_budget(request: GenerationRequest, model: ServedModel) -> list[str]:
+    """The parameter of the budget, where there is no thought that it could end."""
+    if request.thinking_token_budget is None or _budget(request, model) is not None:
+        return []
+    return [BUDGET]
+
+
+def _budget(request: GenerationRequest, model: ServedModel) -> int | None:
+    if request.thinking_token_budget is None:
+        return None
+    if Capability.GRAMMAR not in model.info.capabilities:
+        raise InvalidRequest(
+            f"`{BUDGET}` is not supported by the model `{model.id}`.",
+            code="unsupported_parameter",
+            param=BUDGET,
+        )
+    thinks = model.marks_thought and _thinks(request, model)
+    return request.thinking_token_budget if thinks else None
+
+
 def _thinks(request: GenerationRequest, model: ServedModel) -> bool:
-    """Whether reasoning is to be expected: as the request says, else as the model does unasked."""
+    """Whether reasoning is to be expected: as the request says, else as the model does unasked.
+
+    In a completion it is text like any other, unless it is to be left out or to have an end.
+    """
     if not isinstance(request, ChatRequest | ResponseRequest):
-        return model.thinks_unasked
+        return not request.include_reasoning or request.thinking_token_budget is not None
     told = {**template_variables(request.effort, None), **request.chat_template_kwargs}
     return bool(told.get("enable_thinking", told.get("thinking", model.thinks_unasked)))
 

@@ -10,6 +10,7 @@ import attrs
 from antiphon.engines.port import EngineInfo
 from antiphon.errors import InvalidRequest, NotFound
 from antiphon.prompting.prompter import Prompter
+from responsory.commands import Reasoning
 from responsory.segments import PLAIN, Spec
 
 MAX_SHOWN = 200
@@ -31,6 +32,11 @@ class ServedModel:
     """Whether a model that marks reasoning does reason where a request says nothing of it."""
     format_of_calls: Spec = PLAIN
     """How it marks its calls, for answers that leave the reasoning in the text."""
+
+    @property
+    def marks_thought(self) -> bool:
+        """Whether its reasoning can be told from the raw text."""
+        return any(mode.channel is Reasoning for mode in self.format.modes.values())
 
 
 class Catalogue:

@@ -158,6 +158,9 @@ class RunPlan:
     """So many calls must come."""
     thought_budget: int | None = None
     """Tokens of reasoning after which its end is forced."""
+    within: bool = False
+    """The prompt ends in a text of the client's and not in a turn that the chat template opened:
+    no reasoning has begun before the answer, unless the text ends in its opener."""
     skip_special: bool = True
     """Control tokens of the output are not shown."""
     tell_tokens: bool = False

@@ -2,14 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 
 from antiphon.engines.port import EngineRequest
 from antiphon.errors import InvalidRequest
+from antiphon.runs.begun import begun
 from antiphon.runs.choice import Choice
-from antiphon.runs.forms import grammar_spec
+from antiphon.runs.forms import TAIL, grammar_spec
 from antiphon.runs.plan import RunPlan
-from responsory.segments import Segmenter
+from responsory.segments import Segmenter, Spec
 
 SEEDS = 2**64
 
@@ -66,6 +67,14 @@ def engine_requests(
         )
 
 
+def _format(plan: RunPlan, prompt: Sequence[int]) -> Spec:
+    """How the raw text behind this prompt is read."""
+    prompter = plan.model.prompter
+    if not (plan.model.marks_thought and prompter.writes_prompts):
+        return plan.format
+    return begun(plan.format, prompter.decode(prompt[-TAIL:]), within=plan.within)
+
+
 def choice_for(plan: RunPlan, request: EngineRequest) -> Choice:
     """The choice that this engine request is for."""
     return Choice(
@@ -74,7 +83,7 @@ def choice_for(plan: RunPlan, request: EngineRequest) -> Choice:
         prompt=request.prompt,
         detokenizer=plan.model.prompter.detokenizer(skip_special=plan.skip_special),
         segmenter=Segmenter(
-            plan.format,
+            _format(plan, request.prompt),
             stop=plan.stop,
             include_stop=plan.include_stop,
             reasoning=plan.include_reasoning,

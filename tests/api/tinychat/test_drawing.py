@@ -177,7 +177,7 @@ async def test_the_urgent_come_first(asking: Asking) -> None:
 
 
 @pytest.mark.parametrize("temperature", [0, 1e-5, 2])
-@pytest.mark.parametrize("repetition", [0.01, 2])
+@pytest.mark.parametrize("repetition", [5e-324, 2])
 @pytest.mark.parametrize("penalty", [-2, 2])
 @pytest.mark.parametrize("endpoint", ENDPOINTS)
 async def test_settings_at_their_ends_give_an_answer(
@@ -196,13 +196,11 @@ async def test_settings_at_their_ends_give_an_answer(
     assert usage(endpoint, body).completion == 40
 
 
-@pytest.mark.parametrize("repetition", [0.0099, 1e-38, 5e-324])
 @pytest.mark.parametrize("endpoint", ENDPOINTS)
-async def test_a_repetition_penalty_next_to_nothing_is_refused_by_name(
-    asking: Asking, endpoint: Endpoint, repetition: float
+async def test_a_repetition_penalty_of_nothing_is_refused_by_name(
+    asking: Asking, endpoint: Endpoint
 ) -> None:
-    asked = {**question(endpoint, PARIS), "repetition_penalty": repetition}
+    asked = {**question(endpoint, PARIS), "repetition_penalty": 0}
     error = (await asking.body(endpoint, 400, **asked))["error"]
     assert error["param"] == "repetition_penalty"
     assert error["code"] == "decimal_below_min_value"
-    assert "0.01" in error["message"]

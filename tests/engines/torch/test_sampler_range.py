@@ -14,7 +14,6 @@ from hypothesis import example, given
 from hypothesis import strategies as st
 from numpy.typing import NDArray
 
-from antiphon.engines.torch.admission import LEAST_REPETITION
 from antiphon.engines.torch.sampling.philox import LARGEST_NOISE
 from antiphon.engines.torch.sampling.sampler import Sampler
 from antiphon.engines.torch.sequence import Sequence
@@ -38,7 +37,7 @@ SETTINGS = st.fixed_dictionaries(
         "temperature": st.just(0.0) | st.floats(1e-5, 2) | st.floats(1e-5, 1e308),
         "presence": st.floats(-2, 2),
         "frequency": st.floats(-2, 2),
-        "repetition": st.floats(LEAST_REPETITION, 2) | st.just(1.0),
+        "repetition": st.floats(math.ulp(0.0), 2) | st.floats(0.01, 2) | st.just(1.0),
         "logit_bias": st.dictionaries(st.integers(0, VOCAB - 1), st.floats(-100, 100), max_size=4),
         "allowed_ids": st.none()
         | st.sets(st.integers(0, VOCAB - 1), min_size=1).map(lambda ids: tuple(sorted(ids))),
@@ -60,7 +59,8 @@ def changed(logits: list[float], sequence: Sequence) -> NDArray[np.float64]:
         values[token] += bias
     for token in set(sequence.ids):
         factor = request.repetition
-        values[token] = values[token] / factor if values[token] > 0 else values[token] * factor
+        with np.errstate(over="ignore"):  # divided by next to nothing it is at its end, too
+            values[token] = values[token] / factor if values[token] > 0 else values[token] * factor
     for token, count in Counter(sequence.output).items():
         values[token] -= request.frequency * count + request.presence
     return np.where(values > -math.inf, np.clip(values, -LARGEST, LARGEST), values)
@@ -95,7 +95,7 @@ def steps(logits: list[float], output: list[int], settings: dict[str, Any]) -> N
 
 
 EXTREME = {
-    "temperature": 1e-5, "presence": -2.0, "frequency": -2.0, "repetition": LEAST_REPETITION,
+    "temperature": 1e-5, "presence": -2.0, "frequency": -2.0, "repetition": 0.01,
     "logit_bias": {3: 100.0, 4: -100.0}, "allowed_ids": None, "min_p": 0.0, "top_k": 0,
     "top_p": 1.0, "logprobs": 20, "seed": 1,
 }  # fmt: skip
@@ -105,6 +105,7 @@ EXTREME = {
 @example([-LARGEST] * VOCAB, [3, 3, 4], EXTREME)
 @example([-LARGEST, LARGEST] * (VOCAB // 2), [3], {**EXTREME, "top_p": 0.5, "min_p": 0.1})
 @example([1e34] * VOCAB, [3], {**EXTREME, "repetition": 2.0, "top_k": 5})
+@example(([1e-45, -1.0, 0.0] * VOCAB)[:VOCAB], [3, 4], {**EXTREME, "repetition": math.ulp(0.0)})
 @example([-LARGEST] * VOCAB, [], {**EXTREME, "temperature": 1.0})
 @example([LARGEST] + [-LARGEST] * (VOCAB - 1), [], {**EXTREME, "allowed_ids": (5, 6)})
 @example([LARGEST] + [-LARGEST] * (VOCAB - 1), [], EXTREME)

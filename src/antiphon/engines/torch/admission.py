@@ -7,10 +7,6 @@ import math
 from antiphon.engines.port import Capability, EngineError, EngineInfo, EngineRequest
 
 MAX_TOP_LOGPROBS = 20
-LEAST_REPETITION = 0.01
-"""The least factor of the repetition penalty. At a hundredth what was said outweighs everything as
-it is, and far below, logits divided by it are no numbers any more."""
-
 CAPABILITIES = frozenset(
     {
         Capability.SEED,
@@ -45,8 +41,8 @@ def _unsupported(request: EngineRequest, vocab_size: int, eos_ids: frozenset[int
     for option, count in counts.items():
         if count is not None and not 0 <= count <= MAX_TOP_LOGPROBS:
             return f"{option} is {count}; it must be from 0 to {MAX_TOP_LOGPROBS}"
-    if not LEAST_REPETITION <= request.repetition < math.inf:
-        return f"repetition is {request.repetition}; it must be at least {LEAST_REPETITION}"
+    if not 0 < request.repetition < math.inf:
+        return f"repetition is {request.repetition}; it must be above 0 and finite"
     return _ids_out_of_range(request, vocab_size) or _nothing_to_draw(request, eos_ids)
 
 

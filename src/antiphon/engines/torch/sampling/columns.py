@@ -28,7 +28,8 @@ class Columns:
         self.top_k = np.zeros(slots, dtype=np.int64)
         self.top_p = np.ones(slots, dtype=np.float32)
         self.seed = np.zeros(slots, dtype=np.uint64)
-        self.repetition = np.ones(slots, dtype=np.float32)
+        self.repetition = np.ones(slots, dtype=np.float64)
+        """Next to 0 it may be too small for float32."""
         self.frequency = np.zeros(slots, dtype=np.float32)
         self.presence = np.zeros(slots, dtype=np.float32)
         self.logprobs = np.full(slots, NO_LOGPROBS)

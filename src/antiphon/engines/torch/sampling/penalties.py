@@ -60,7 +60,8 @@ class Counts:
         assert self._output is not None  # noqa: S101  # it was counted before
         said = np.array(self._said[slot])
         times = self._output[slot, said].astype(np.float32)
-        given, factor = logits[said], np.float32(repetition)
-        value = np.where(given > 0, given / factor, given * factor)
+        given = logits[said]
+        wide = given.astype(np.float64)
+        value = np.where(given > 0, wide / repetition, wide * repetition)
         value -= np.float32(frequency) * times + np.float32(presence) * (times > 0)
         logits[said] = np.where(given >= LOWEST, value.clip(LOWEST, -LOWEST), given)
