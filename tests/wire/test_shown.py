@@ -187,7 +187,7 @@ async def test_reasoning_can_be_hidden(app: Told) -> None:
 @pytest.mark.wire("param:*.include_reasoning")
 async def test_where_thought_begins_is_as_the_prompt_has_left_it(app: Told) -> None:
     """Behind an opener it has begun, behind a closer it is over."""
-    hidden = {"include_reasoning": False, "max_tokens": 99}
+    hidden: dict[str, Any] = {"include_reasoning": False, "max_tokens": 99}
     for prompt, says, shown in (
         ("Hm? <think>\n", "why</think> so", "so"),
         ("Hm? <think>\n", "why", ""),
