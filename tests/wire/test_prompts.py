@@ -184,6 +184,50 @@ async def test_an_answer_that_is_sent_back_is_the_history_it_was(app: Told) -> N
     assert prompt == await app.prompt("responses", input=[USER, reasoning, call, output])
 
 
+@pytest.mark.wire("S25")
+@pytest.mark.parametrize(
+    "says",
+    [
+        "<think>why</think>Both.<tool_call>{0}</tool_call>\n<tool_call>{1}</tool_call>",
+        "<tool_call>{0}</tool_call>and<tool_call>{1}</tool_call>so",
+        "<think>a</think><tool_call>{1}</tool_call><think>b</think><tool_call>{0}</tool_call>",
+    ],
+)
+async def test_an_answer_is_the_same_history_whichever_api_gave_it(app: Told, says: str) -> None:
+    """Each client sends back what it was given, and its outputs from the last to the first."""
+    function = '{"name": "add", "arguments": {"b": 1.50, "a": []}}'
+    custom = '{"name": "run", "arguments": {"input": "ls\\n"}}'
+    says = says.replace("{0}", function).replace("{1}", custom)
+    run = {"name": "run"}
+    nested = [{"type": "function", "function": TOOL}, {"type": "custom", "custom": run}]
+    flat = [{"type": "function", **TOOL}, {"type": "custom", **run}]
+    answer = (await app.post("chat", says=says, tools=nested))["choices"][0]["message"]
+    results = [
+        message("tool", f"of {call['type']}", tool_call_id=f"call_{index}")
+        for index, call in enumerate(answer["tool_calls"])
+    ]
+    for index, call in enumerate(answer["tool_calls"]):
+        call["id"] = f"call_{index}"  # else the ids alone would tell the two apart
+    chat = await app.prompt("chat", messages=[USER, answer, *reversed(results)], tools=nested)
+
+    items = (await app.post("responses", says=says, tools=flat))["output"]
+    calls = [item for item in items if "call_id" in item]
+    for index, call in enumerate(calls):
+        call["call_id"] = f"call_{index}"
+    outputs = [
+        {
+            "type": f"{call['type']}_output" if "custom" in call["type"] else OUTPUT["type"],
+            "call_id": call["call_id"],
+            "output": "of custom" if "custom" in call["type"] else "of function",
+        }
+        for call in calls
+    ]
+    responses = await app.prompt("responses", input=[USER, *items, *reversed(outputs)], tools=flat)
+    assert chat == responses
+    first, second = (call["type"] for call in answer["tool_calls"])
+    assert f"<tool:of {first}><tool:of {second}>" in chat
+
+
 @pytest.mark.wire("param:responses.input.item_reference", "S14")
 async def test_without_a_store_nothing_can_be_referred_to(app: Told) -> None:
     reference = {"type": "item_reference", "id": "msg_1"}

@@ -2,7 +2,8 @@
 
 Chat messages and Responses items lead to the same list, so that a conversation gives the same
 prompt on both endpoints. A message is a dict with ``role`` and ``content`` (a string), and where
-they apply ``name``, ``phase``, ``tool_calls``, ``tool_call_id`` and ``reasoning_content``.
+they apply ``name``, ``phase``, ``tool_calls``, ``tool_call_id`` and ``reasoning_content``. Outputs
+of calls come in the order of the calls, each with the name of its tool.
 """
 
 from __future__ import annotations
@@ -13,6 +14,7 @@ from contextlib import suppress
 from typing import Any
 
 from antiphon.errors import InvalidRequest
+from antiphon.prompting.tool_turns import in_call_order
 from antiphon.requests.chat import ChatRequest
 from antiphon.requests.input_items import (
     CustomCallItem,
@@ -37,7 +39,7 @@ _ROLES = {"developer": "system"}
 
 def chat_messages(messages: Sequence[ChatMessage]) -> list[Message]:
     """The history of a chat call, in order."""
-    return [_chat_message(message) for message in messages]
+    return in_call_order([_chat_message(message) for message in messages])
 
 
 def response_messages(
@@ -45,8 +47,8 @@ def response_messages(
 ) -> list[Message]:
     """Instructions and input items of a Responses call, in order; of ``items`` instead, if given.
 
-    Reasoning and calls that the client replays as items of their own belong to one assistant
-    message: the one before them, or one without text.
+    What one answer said in several items is one assistant message, as chat has it: its text, its
+    calls, text behind them, and reasoning wherever it stood. Only text behind text is another.
     """
     history: list[Message] = []
     if request.instructions is not None:
@@ -58,12 +60,12 @@ def response_messages(
         if isinstance(item, ReasoningItem):
             reasoning += "".join(part.text for part in item.content)
             continue
-        before = len(history)
+        before = history[-1:]
         _append_item(history, item)
-        if reasoning and len(history) > before and history[-1]["role"] == "assistant":
-            history[-1]["reasoning_content"] = reasoning
+        _append_reasoning([*before, history[-1]], reasoning)
         reasoning = ""
-    return history
+    _append_reasoning(history, reasoning)
+    return in_call_order(history)
 
 
 def shown_tools(request: ChatRequest | ResponseRequest) -> list[dict[str, Any]] | None:
@@ -99,28 +101,43 @@ def _custom_parameters(tool: DeclaredTool) -> dict[str, Any]:
     }
 
 
+def _append_reasoning(messages: Sequence[Message], reasoning: str) -> None:
+    """To what follows it, if that is the assistant's, else to what stands before it."""
+    if reasoning:
+        for message in [each for each in messages[-2:] if each["role"] == "assistant"][-1:]:
+            message["reasoning_content"] = message.get("reasoning_content", "") + reasoning
+
+
 def _append_item(history: list[Message], item: InputItem) -> None:
     match item:
+        case InputMessage(role="assistant") if _goes_on(history, item):
+            history[-1]["content"] += _text(item)
         case InputMessage():
             message: Message = {"role": _ROLES.get(item.role, item.role), "content": _text(item)}
             if item.phase is not None:
                 message["phase"] = item.phase
             history.append(message)
         case FunctionCallItem():
-            if not history or history[-1]["role"] != "assistant":
-                history.append({"role": "assistant", "content": ""})
-            calls = history[-1].setdefault("tool_calls", [])
-            calls.append(_call(item.call_id, item.name, item.arguments))
+            _append_call(history, _call(item.call_id, item.name, item.arguments))
         case CustomCallItem():
-            if not history or history[-1]["role"] != "assistant":
-                history.append({"role": "assistant", "content": ""})
-            calls = history[-1].setdefault("tool_calls", [])
-            calls.append(_custom_call(item.call_id, item.name, item.input))
+            _append_call(history, _custom_call(item.call_id, item.name, item.input))
         case FunctionCallOutputItem(output=output) | CustomCallOutputItem(output=output):
             text = output if isinstance(output, str) else "".join(part.text for part in output)
             history.append({"role": "tool", "content": text, "tool_call_id": item.call_id})
         case _:  # references are refused before, reasoning is gathered by the caller
             raise AssertionError(item)
+
+
+def _goes_on(history: Sequence[Message], item: InputMessage) -> bool:
+    """Whether the text belongs to a message whose calls wait for their outputs."""
+    last = history[-1] if history else {}
+    return "tool_calls" in last and (item.phase is None or item.phase == last.get("phase"))
+
+
+def _append_call(history: list[Message], call: dict[str, Any]) -> None:
+    if not history or history[-1]["role"] != "assistant":
+        history.append({"role": "assistant", "content": ""})
+    history[-1].setdefault("tool_calls", []).append(call)
 
 
 def _chat_message(message: ChatMessage) -> Message:
@@ -135,6 +152,8 @@ def _chat_message(message: ChatMessage) -> Message:
     }
     if message.name is not None:
         result["name"] = message.name
+    if message.phase is not None:
+        result["phase"] = message.phase
     if message.tool_calls:
         result["tool_calls"] = [_chat_call(call) for call in message.tool_calls]
     if message.tool_call_id is not None:

@@ -73,6 +73,8 @@ class ChatMessage:
     refusal: str | None = None
     reasoning_content: str | None = None
     reasoning: str | None = None
+    phase: Literal["commentary", "final_answer"] | None = None
+    """Of an assistant's text, where its family tells; for templates that know it."""
     function_call: dict[str, Any] | None = None
     annotations: list[Any] | None = None
     """Part of an answer that is replayed; not shown to the model."""
