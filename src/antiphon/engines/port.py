@@ -46,6 +46,8 @@ class Capability:
     """The text of an answer can be held to a ``GrammarSpec``."""
     FORCED_CALLS = "forced_calls"
     """Calls can be forced, limited to some tools, and held to the schemas of their tools."""
+    THOUGHT_BUDGET = "thought_budget"
+    """The end of reasoning can be forced after so many tokens."""
     LOGIT_BIAS = "logit_bias"
     MIN_TOKENS = "min_tokens"
     MIN_P = "min_p"

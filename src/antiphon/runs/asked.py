@@ -81,7 +81,7 @@ def unused_budget(request: GenerationRequest, model: ServedModel) -> list[str]:
 def _budget(request: GenerationRequest, model: ServedModel) -> int | None:
     if request.thinking_token_budget is None:
         return None
-    if Capability.GRAMMAR not in model.info.capabilities:
+    if Capability.THOUGHT_BUDGET not in model.info.capabilities:
         raise InvalidRequest(
             f"`{BUDGET}` is not supported by the model `{model.id}`.",
             code="unsupported_parameter",
