@@ -19,7 +19,7 @@ async def app(tmp_path_factory: pytest.TempPathFactory) -> AsyncIterator[Told]:
 @pytest.fixture(scope="module")
 async def free(tmp_path_factory: pytest.TempPathFactory) -> AsyncIterator[Told]:
     """Its engine cannot be held to a grammar."""
-    lacks = frozenset({"grammar", "forced_calls"})
+    lacks = frozenset({"thought_budget", "grammar", "forced_calls"})
     async for each in told(tmp_path_factory.mktemp("free"), without=lacks):
         yield each
 
