@@ -61,11 +61,13 @@ def tests(session: nox.Session) -> None:
     """The test suite: real sockets, real SDKs, the real default model.
 
     Hostile clients (``transport``) and the clients of others (``conformance``) have sessions of
-    their own.
+    their own. Two processes share the files of the whole suite; with arguments, which are pytest's,
+    there is one.
     """
     install(session, "tests")
     session.run("antiphon", "fetch", "--quiet")
-    session.run("pytest", *session.posargs, env={"OMP_NUM_THREADS": "1"})
+    arguments = session.posargs or ("-n", "2", "--dist", "loadfile")
+    session.run("pytest", *arguments, env={"OMP_NUM_THREADS": "1"})
 
 
 @nox.session

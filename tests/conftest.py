@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+import os
 import signal
+from collections.abc import Callable
+from typing import NoReturn
 
 import pytest
 from hypothesis import settings
@@ -19,6 +22,26 @@ if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
     # As in a background job of a shell. Processes that tests start would ignore it as well, and a
     # test that interrupts one would wait for ever.
     signal.signal(signal.SIGINT, signal.default_int_handler)
+
+
+EXIT = pytest.StashKey[Callable[[int], NoReturn]]()
+
+
+def pytest_configure(config: pytest.Config) -> None:
+    """A test that ends the process of the tests fails: else all of them would end, and well."""
+    ours, leave = os.getpid(), os._exit
+    config.stash[EXIT] = leave
+
+    def watched(status: int) -> NoReturn:
+        if os.getpid() == ours:
+            raise AssertionError(f"a test ends the process of the tests, with status {status}")
+        leave(status)
+
+    os._exit = watched
+
+
+def pytest_unconfigure(config: pytest.Config) -> None:
+    os._exit = config.stash[EXIT]  # type: ignore[assignment]  # the same, as a value
 
 
 @pytest.fixture(scope="session")

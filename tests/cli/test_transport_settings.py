@@ -38,6 +38,12 @@ GUARD_S = 20
 HELLO = {"model": "plain/hello", "input": "hi", "stream": True}
 
 
+@pytest.fixture(autouse=True)
+def stays(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The command leaves threads behind by ending the process, which here is that of the tests."""
+    monkeypatch.setattr(command, "_leave", lambda: None)
+
+
 def config(**settings: Any) -> Config:
     made = Config(engine="replay", fixtures=FIXTURES, pace="full", **settings)
     made.check()
