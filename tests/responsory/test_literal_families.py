@@ -19,6 +19,7 @@ from responsory.segments.tools import Tool, Tools
 from responsory.segments.written import (
     Exactly,
     InOrder,
+    JsonText,
     Matching,
     OneOf,
     Rule,
@@ -255,6 +256,9 @@ def sample(node: Written, data: st.DataObject, rules: Mapping[str, Written], dep
     match node:
         case Exactly(text):
             return text
+        case JsonText(schema, _, _):
+            whole = (schema or {}).get("type") == "integer"
+            return json.dumps(data.draw(st.integers() if whole else FLOATS))
         case Matching(regex):
             return data.draw(st.from_regex(regex, fullmatch=True))
         case TextWithout():

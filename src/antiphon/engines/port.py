@@ -90,10 +90,11 @@ class EngineInfo:
 class GrammarSpec:
     """What the output must match."""
 
-    kind: Literal["json_schema", "json_object", "regex", "choice", "lark", "gbnf"]
+    kind: Literal["json_schema", "json_object", "regex", "choice", "lark", "gbnf", "calls", "any"]
     text: str
     """A JSON Schema, nothing (any JSON object), a regular expression, a JSON array of the strings
-    to choose from, or a grammar in the dialect of Lark or of GBNF."""
+    to choose from, a grammar in the dialect of Lark or of GBNF, the form of an answer with calls
+    (nested lists, as ``responsory.segments.written.as_json`` makes them), or nothing: any text."""
     strict: bool = False
     """Whether a schema is refused for what the output cannot be held to; else that is left out."""
     closer: str = ""
@@ -101,6 +102,10 @@ class GrammarSpec:
     nothing does."""
     opener: str = ""
     """The marker that such text begins with, if there is any; empty: the prompt has begun it."""
+    barred: str = "[]"
+    """A JSON array of markers that do not come in it, where each is one token: those of calls."""
+    budget: int | None = None
+    """Tokens after which its end is forced; None: it is as long as the model likes."""
 
 
 @attrs.define(kw_only=True)

@@ -2,12 +2,17 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Sequence
+from typing import Any
 
-from antiphon.engines.port import GrammarSpec
+from antiphon.engines.port import Capability, GrammarSpec
+from antiphon.requests.structured import Constraint
 from antiphon.runs.plan import RunPlan
 from responsory.commands import Reasoning, Text
 from responsory.segments import Spec
+from responsory.segments.holding import answer_written, begins_bare, openers
+from responsory.segments.written import Exactly, JsonText, OneOf, OwnGrammar, Written, as_json
 
 TAIL = 32
 """Tokens at the end of a prompt in which a marker of reasoning is looked for."""
@@ -15,23 +20,77 @@ TAIL = 32
 
 def grammar_spec(plan: RunPlan, prompt: Sequence[int]) -> GrammarSpec | None:
     """What the answer to this prompt is held to; None if to nothing."""
-    constraint = plan.sampling.constraint
-    if constraint is None:
+    constraint, budget = plan.sampling.constraint, plan.thought_budget
+    calls = _holds_calls(plan)
+    if constraint is None and budget is None and not calls:
         return None
+    opener, closer = _thought(plan, prompt)
+    barred: tuple[str, ...] = ()
+    form: dict[str, Any] = {"kind": "any", "text": ""}
+    if calls:
+        form = {"kind": "calls", "text": json.dumps(as_json(_answer(plan, constraint)))}
+        # Calls that may come anywhere may come in the thought as well: then that is text like any.
+        anywhere = not plan.calls_least and constraint is None and not begins_bare(plan.format)
+        if anywhere and budget is None:
+            opener = closer = ""
+        barred = openers(plan.format)
+    elif constraint is not None:
+        form = {"kind": constraint.kind, "text": constraint.text, "strict": constraint.strict}
+    elif not closer:
+        return None  # there is no thought, so none that could be too long
+    return GrammarSpec(
+        **form, opener=opener, closer=closer, barred=json.dumps(barred), budget=budget
+    )
+
+
+def _holds_calls(plan: RunPlan) -> bool:
+    """Whether calls are held to anything: to come, to some tools, to a schema or a grammar, or to
+    stand alone where a form says what else an answer is."""
+    if not plan.calls or not plan.callable:
+        return False
+    if Capability.FORCED_CALLS not in plan.model.info.capabilities:
+        return False
+    held = any(tool.strict or tool.grammar is not None for tool in plan.callable)
+    limited = plan.tools.only is not None or plan.sampling.constraint is not None
+    return bool(plan.calls_least) or held or limited
+
+
+def _answer(plan: RunPlan, constraint: Constraint | None) -> Written:
+    """The whole answer, behind its thought."""
+    return answer_written(
+        plan.format,
+        plan.callable,
+        forced=bool(plan.calls_least),
+        most=None if plan.parallel_calls else 1,
+        instead=None if constraint is None else _constrained(constraint),
+    )
+
+
+def _constrained(constraint: Constraint) -> Written:
+    """Text that a constraint allows."""
+    text, place = constraint.text, constraint.param
+    match constraint.kind:
+        case "json_object":
+            return JsonText()
+        case "json_schema":
+            return JsonText(json.loads(text), constraint.strict, place)
+        case "choice":
+            return OneOf(tuple(Exactly(one) for one in json.loads(text)))
+        case syntax:
+            return OwnGrammar(syntax, text, place)
+
+
+def _thought(plan: RunPlan, prompt: Sequence[int]) -> tuple[str, str]:
+    """(opener, closer) of the reasoning that this answer may begin with. No opener: it is open from
+    the start; no closer: there is none."""
     opener, closer = _marks(plan.thinks)
     if closer:
         end = plan.model.prompter.decode(prompt[-TAIL:]).rstrip()
         if end.endswith(closer):  # the prompt has the thought already, be it an empty one
-            opener = closer = ""
-        elif opener and end.endswith(opener):
+            return "", ""
+        if opener and end.endswith(opener):
             opener = ""
-    return GrammarSpec(
-        kind=constraint.kind,
-        text=constraint.text,
-        strict=constraint.strict,
-        opener=opener,
-        closer=closer,
-    )
+    return opener, closer
 
 
 def _marks(spec: Spec) -> tuple[str, str]:

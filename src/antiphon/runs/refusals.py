@@ -52,8 +52,8 @@ def _refusal(error: EngineError, plan: RunPlan) -> AntiphonError:
                 param=plan.prompt_param,
             )
         case "grammar_invalid":
-            param = plan.sampling.grammar_param()
-            return InvalidRequest(error.message, code="invalid_schema", param=param)
+            param, message = _placed(error.message, plan)
+            return InvalidRequest(message, code="invalid_schema", param=param)
         case "unsupported":
             named = (OPTIONS.get(word) for word in re.findall(r"\w+", error.message))
             param = next((param for param in named if param is not None), None)
@@ -62,6 +62,16 @@ def _refusal(error: EngineError, plan: RunPlan) -> AntiphonError:
             return Overloaded()
         case _:
             return EngineFailed()
+
+
+def _placed(message: str, plan: RunPlan) -> tuple[str | None, str]:
+    """The parameter that a form came from, and what is wrong with it. Of several that make one
+    form, the engine says first whose it is."""
+    place, _, words = message.partition(": ")
+    constraint = plan.sampling.grammar_param()
+    if words and place in (constraint, *(tool.place for tool in plan.callable)):
+        return place, words
+    return constraint or plan.sampling.forced_calls, message
 
 
 def engine_unavailable(info: EngineInfo | None = None, now_ns: int = 0) -> AntiphonError:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from responsory.segments import written
 from responsory.segments.formats import FORMATS, PLAIN, Mode, Spec, family
+from responsory.segments.holding import answer_written
 from responsory.segments.machine import Segmenter
 from responsory.segments.pieces import Piece
 from responsory.segments.shown import Segment
@@ -19,6 +20,7 @@ __all__ = [
     "Spec",
     "Tool",
     "Tools",
+    "answer_written",
     "family",
     "written",
 ]

@@ -18,6 +18,14 @@ if TYPE_CHECKING:
     from responsory.values import JSON
 
 
+class Unwritable(ValueError):
+    """A form cannot be held to what a strict tool asks. ``place``: where its schema came from."""
+
+    def __init__(self, place: str, reason: str) -> None:
+        super().__init__(reason)
+        self.place = place
+
+
 @immutable
 class Exactly:
     """This text: a marker, a name, a separator. Markers in it may be control tokens."""
@@ -39,10 +47,12 @@ class JsonText:
 @immutable
 class TextWithout:
     """Any text, also none, in which none of ``stops`` occurs and which begins with none of
-    ``starts``; it goes on to the stop that is written next, or to the end of all text."""
+    ``starts``; it goes on to the stop that is written next, or to the end of all text. ``marks``:
+    control tokens may stand in it, which are no text otherwise."""
 
     stops: tuple[str, ...] = ()
     starts: tuple[str, ...] = ()
+    marks: bool = False
 
 
 @immutable
@@ -135,8 +145,8 @@ def as_json(node: Written) -> list[Any]:
             return ["Rules", as_json(start), {name: as_json(rule) for name, rule in rules.items()}]
         case InJsonString(part):
             return ["InJsonString", as_json(part)]
-        case TextWithout(stops, starts):
-            return ["TextWithout", list(stops), list(starts)]
+        case TextWithout(stops, starts, marks):
+            return ["TextWithout", list(stops), list(starts), marks]
         case JsonText(schema, strict, place):
             return ["JsonText", schema, strict, place]
         case OwnGrammar(syntax, definition, place):

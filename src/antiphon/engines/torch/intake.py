@@ -9,8 +9,7 @@ from antiphon.engines.port import EngineError, EngineInfo, EngineRequest, Gramma
 from antiphon.engines.torch.admission import refusal
 from antiphon.engines.torch.grammar.compiler import Compiled, Compiler, form_of
 from antiphon.engines.torch.grammar.refused import GrammarRefused, GrammarUnavailable
-from antiphon.engines.torch.grammar.state import Grammar
-from antiphon.engines.torch.grammar.thought import Thought
+from antiphon.engines.torch.grammar.state import begun
 from antiphon.engines.torch.sequence import Sequence
 
 
@@ -48,6 +47,8 @@ class Intake:
             return self._sequence(request)
         if self._compiler is None:
             return EngineError(code="unsupported", message="grammar is not supported")
+        if spec.kind == "any":
+            return self._formed(request, None)
         made = self._compiler.want(spec)
         # Siblings stay in order: none goes past one that is held until the form is told of.
         form = form_of(spec)
@@ -87,18 +88,16 @@ class Intake:
     def _sequence(self, request: EngineRequest) -> Sequence:
         return Sequence.of(request, self._info.context_length, self._info.eos_ids)
 
-    def _formed(self, request: EngineRequest, made: Compiled) -> Sequence | EngineError:
-        """The sequence with its own state of the form, or why there is none."""
+    def _formed(self, request: EngineRequest, made: Compiled | None) -> Sequence | EngineError:
+        """The sequence with its own state of the form, or why there is none. None: any text."""
         if isinstance(made, GrammarRefused):
             return EngineError(code="grammar_invalid", message=str(made))
         if isinstance(made, GrammarUnavailable):
             return EngineError(code="engine_overloaded", message=str(made))
         sequence, spec = self._sequence(request), request.grammar
         if self._compiler is not None and spec is not None:
-            vocabulary, thought = self._compiler.vocabulary, None
-            if spec.closer:
-                thought = Thought(spec.opener.encode(), spec.closer.encode(), vocabulary.ids)
-            grammar = Grammar(made.deep_copy(), vocabulary, thought)
+            matcher = None if made is None else made.deep_copy()
+            grammar = begun(matcher, spec, self._compiler.vocabulary)
             if request.allowed_ids is not None and not grammar.begins_with(request.allowed_ids):
                 return EngineError(
                     code="grammar_invalid", message="the form can begin with no allowed token id"

@@ -28,6 +28,9 @@ from antiphon.engines.torch.weights.hf_directory import HfDirectory
 from antiphon.models.end_tokens import read_end_ids
 from antiphon.models.token_table import TokenTable
 
+HELD = frozenset({Capability.GRAMMAR, Capability.FORCED_CALLS, Capability.THOUGHT_BUDGET})
+"""What an engine can do that knows how its tokens are spelt."""
+
 STEP_TOKENS = {"cpu": 256, "cuda": 2_048}
 """Default budget of a step. A 135M model reads 256 tokens in about a fifth of a second on one core
 (AVX512-BF16), which is what a running stream may have to wait for somebody else's prompt."""
@@ -67,7 +70,7 @@ def load(options: EngineOptions, inbox: Inbox, emit: Callable[[StepFrame], None]
         kv_pages=pages,
         dtype=str(dtype).removeprefix("torch."),
         device=str(device),
-        capabilities=CAPABILITIES if compiler is None else CAPABILITIES | {Capability.GRAMMAR},
+        capabilities=CAPABILITIES if compiler is None else CAPABILITIES | HELD,
     )
     scheduler = Scheduler(
         PagePool(pages),

@@ -6,16 +6,8 @@ import json
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING
 
-from responsory.segments.written import (
-    Exactly,
-    InOrder,
-    Matching,
-    OneOf,
-    Rule,
-    Rules,
-    TextWithout,
-    Times,
-)
+from responsory.segments.formats.schema_written import Notation, SchemaWriter
+from responsory.segments.written import Exactly, InOrder, Matching, TextWithout
 
 if TYPE_CHECKING:
     from responsory.segments.tools import Tool
@@ -24,18 +16,40 @@ if TYPE_CHECKING:
 
 QUOTE = Exactly('<|"|>')
 STRING = InOrder((QUOTE, TextWithout(('<|"|>',)), QUOTE))
-SCALARS: dict[str, Written] = {
-    "string": STRING,
-    "integer": Matching(r"-?(0|[1-9][0-9]{0,17})"),
-    "number": Matching(r"-?(0|[1-9][0-9]{0,17})(\.[0-9]{1,17})?"),
-    "boolean": OneOf((Exactly("true"), Exactly("false"))),
-    "null": Exactly("null"),
-}
-ANY = "any_value"
 COMMA = Exactly(",")
 KEY = Matching(r"[A-Za-z_][A-Za-z0-9_]{0,40}")
-DEEPEST = 12
-"""Levels of a schema that are followed; below that any value may stand."""
+
+
+class Gemma(Notation):
+    """Values with a quote of their own, and keys without quotes."""
+
+    @property
+    def string(self) -> Written:
+        """See ``Notation``."""
+        return STRING
+
+    def text(self, schema: Mapping[str, JSON]) -> None:
+        """Between such quotes text is as it stands, which no schema of JSON tells."""
+
+    def listed(self, value: JSON) -> Written:
+        """See ``Notation``."""
+        if isinstance(value, str):
+            return InOrder((QUOTE, Exactly(value), QUOTE))
+        if isinstance(value, list):
+            return InOrder((Exactly("["), *_joined([self.listed(v) for v in value]), Exactly("]")))
+        if isinstance(value, Mapping):
+            pairs = [InOrder((self.key(key), self.listed(item))) for key, item in value.items()]
+            return InOrder((Exactly("{"), *_joined(pairs), Exactly("}")))
+        return Exactly(json.dumps(value))
+
+    def key(self, name: str) -> Written:
+        """See ``Notation``."""
+        return Exactly(f"{name}:")
+
+    @property
+    def any_key(self) -> Written:
+        """See ``Notation``."""
+        return InOrder((KEY, Exactly(":")))
 
 
 def gemma_object(tool: Tool) -> Written:
@@ -43,78 +57,7 @@ def gemma_object(tool: Tool) -> Written:
     if tool.kind == "custom":
         text = STRING if tool.grammar is None else InOrder((QUOTE, tool.grammar, QUOTE))
         return InOrder((Exactly("{input:"), text, Exactly("}")))
-    return Rules(_object(tool.parameters or {}, 0), {ANY: _any_value()})
-
-
-def _any_value() -> Written:
-    pair = InOrder((KEY, Exactly(":"), Rule(ANY)))
-    listed = InOrder((Exactly("["), _some(Rule(ANY)), Exactly("]")))
-    mapped = InOrder((Exactly("{"), _some(pair), Exactly("}")))
-    return OneOf((*SCALARS.values(), listed, mapped))
-
-
-def _some(part: Written) -> Written:
-    """None, or some with commas between them."""
-    return Times(InOrder((part, Times(InOrder((COMMA, part))))), 0, 1)
-
-
-def _object(schema: Mapping[str, JSON], depth: int) -> Written:
-    properties, required = schema.get("properties"), schema.get("required")
-    if not isinstance(properties, Mapping):
-        return Exactly("{}")
-    needed = [name for name in properties if isinstance(required, list) and name in required]
-    free = [name for name in properties if name not in needed]
-    fields = {
-        name: InOrder((Exactly(f"{name}:"), _value(properties[name], depth + 1)))
-        for name in properties
-    }
-    if needed:
-        first = [fields[needed[0]], *(InOrder((COMMA, fields[name])) for name in needed[1:])]
-        inside: Written = InOrder((*first, *(_after(fields[name]) for name in free)))
-    else:
-        ways: list[Written] = [Exactly("")]
-        for index, name in enumerate(free):
-            ways.append(InOrder((fields[name], *(_after(fields[n]) for n in free[index + 1 :]))))
-        inside = OneOf(tuple(ways))
-    return InOrder((Exactly("{"), inside, Exactly("}")))
-
-
-def _after(field: Written) -> Written:
-    return Times(InOrder((COMMA, field)), 0, 1)
-
-
-def _value(schema: JSON, depth: int) -> Written:
-    if not isinstance(schema, Mapping) or depth > DEEPEST:
-        return Rule(ANY)
-    listed = schema.get("enum", [schema["const"]] if "const" in schema else None)
-    if isinstance(listed, list) and listed:
-        return OneOf(tuple([_listed(value) for value in listed]))
-    for key in ("anyOf", "oneOf"):
-        parts = schema.get(key)
-        if isinstance(parts, list) and parts:
-            return OneOf(tuple([_value(part, depth + 1) for part in parts]))
-    types = schema.get("type")
-    if isinstance(types, list):
-        return OneOf(tuple([_value({**schema, "type": one}, depth + 1) for one in types]))
-    if isinstance(types, str) and types in SCALARS:
-        return SCALARS[types]
-    if types == "array":
-        item = _value(schema.get("items", True), depth + 1)
-        return InOrder((Exactly("["), _some(item), Exactly("]")))
-    if types == "object" and isinstance(schema.get("properties"), Mapping):
-        return _object(schema, depth)
-    return Rule(ANY)
-
-
-def _listed(value: JSON) -> Written:
-    if isinstance(value, str):
-        return InOrder((QUOTE, Exactly(value), QUOTE))
-    if isinstance(value, list):
-        return InOrder((Exactly("["), *_joined([_listed(item) for item in value]), Exactly("]")))
-    if isinstance(value, Mapping):
-        pairs = [InOrder((Exactly(f"{key}:"), _listed(item))) for key, item in value.items()]
-        return InOrder((Exactly("{"), *_joined(pairs), Exactly("}")))
-    return Exactly(json.dumps(value))
+    return SchemaWriter(Gemma(), tool).object()
 
 
 def _joined(parts: Sequence[Written]) -> list[Written]:

@@ -60,19 +60,19 @@ class AddressedReader(HeadedReader):
         return super()._read_arguments(text, at, parts)
 
 
-def _addressed(*before: Element) -> Addressed:
-    """A call whose header goes on with ``before`` behind the recipient."""
+def _addressed(*before: Element, channel: str = "") -> Addressed:
+    """A call whose header goes on with ``before`` behind the recipient, written as ``channel``."""
     return Addressed(
         header=Phrase(SPACE, Maybe(("functions.",)), NAME, *before, *CONTENT),
         end=Phrase(SPACE, CALL),
         closer=CALL,
-        write=("functions.", f" <|constrain|>json{MESSAGE}", CALL),
+        write=("functions.", f"{channel} <|constrain|>json{MESSAGE}", CALL),
         between="<|start|>assistant",
     )
 
 
 IN_CHANNEL = _addressed()
-IN_ROLE = _addressed(SPACE, "<|channel|>", Gap("", r"[a-z]"))
+IN_ROLE = _addressed(SPACE, "<|channel|>", Gap("", r"[a-z]"), channel="<|channel|>commentary")
 CHANNELS = {
     f"<|channel|>analysis{MESSAGE}": "analysis",
     f"<|channel|>commentary{MESSAGE}": "commentary",

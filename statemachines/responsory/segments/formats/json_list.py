@@ -46,5 +46,5 @@ def with_bare_calls(spec: Spec, openers: Mapping[str, CallFormat], *, after: str
         modes[name] = Mode(mode.channel, markers, mode.then, mode.phase, mode.calls)
     for name, begin in begins.items():
         mode = modes[name]
-        modes[begin] = Mode(Text, mode.markers, name, mode.phase, {**mode.calls, **calls})
+        modes[begin] = Mode(Text, mode.markers, name, mode.phase, {**calls, **mode.calls})
     return Spec(modes, begins.get(spec.start, spec.start), spec.prefilled)

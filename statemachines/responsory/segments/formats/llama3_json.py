@@ -27,7 +27,7 @@ BARE = JsonEnvelope(
     begun=True,
     first=frozenset({"name", "parameters", "arguments", "type", "function", "id"}),
     lead="",
-    between="",
+    between="; ",
 )
 SECTION = Section(
     lead=Phrase(SPACE),

@@ -11,11 +11,13 @@ import attrs
 from llguidance import LLMatcher, LLParserLimits
 
 from antiphon.engines.port import GrammarSpec
+from antiphon.engines.torch.grammar.calls import calls_source
 from antiphon.engines.torch.grammar.endless import endless
+from antiphon.engines.torch.grammar.nodes import Node, placed_forms
 from antiphon.engines.torch.grammar.place import place_of
 from antiphon.engines.torch.grammar.refused import GrammarRefused
-from antiphon.engines.torch.grammar.schema import read_schema
-from antiphon.engines.torch.grammar.source import grammar_source
+from antiphon.engines.torch.grammar.schema import check_schema, read_schema
+from antiphon.engines.torch.grammar.source import check_size, grammar_source
 from antiphon.engines.torch.grammar.vocabulary import GrammarVocabulary
 
 LIMITS = LLParserLimits(max_lexer_states=50_000, verbose_errors=False)
@@ -33,6 +35,7 @@ NAMES = {
     "choice": "the choice",
     "lark": "the grammar",
     "gbnf": "the grammar",
+    "calls": "the form of the calls",
 }
 
 TOP = "at the top"
@@ -72,6 +75,8 @@ def compiled(
     Only with ``strict`` is a schema held to in all it says or refused. ``follow`` raises
     ``GrammarRefused`` for a form that compiles and cannot be followed.
     """
+    if spec.kind == "calls":
+        return _compiled_calls(spec, vocabulary, follow)
     try:
         matcher = _matcher(spec, vocabulary)
         if error := matcher.get_error():
@@ -86,9 +91,43 @@ def compiled(
     return matcher
 
 
+def _compiled_calls(
+    spec: GrammarSpec,
+    vocabulary: GrammarVocabulary,
+    follow: Callable[[LLMatcher, GrammarVocabulary], None] | None,
+) -> LLMatcher:
+    """The same of a whole answer with calls, which is refused behind the place of the schema or
+    the grammar in it that is to blame."""
+    try:
+        matcher = _matcher(spec, vocabulary)
+        if error := matcher.get_error() or _fault(matcher, vocabulary, follow):
+            raise GrammarRefused(error)
+    except GrammarRefused as refusal:
+        reason = str(refusal)
+    else:
+        return matcher
+    for place, form in placed_forms(json.loads(spec.text)):
+        if reason.startswith(f"{place}: "):
+            raise GrammarRefused(reason)
+        try:
+            compiled(form, vocabulary, follow)
+        except GrammarRefused as refusal:
+            raise GrammarRefused(f"{place}: {refusal}") from None
+    raise GrammarRefused(in_words(spec, reason))
+
+
 def _matcher(spec: GrammarSpec, vocabulary: GrammarVocabulary) -> LLMatcher:
-    source = grammar_source(spec, lenient=not spec.strict)
-    limits = SCHEMA_LIMITS if spec.kind == "json_schema" else LIMITS
+    if spec.kind == "calls":
+        check_size(spec)
+        form: Node = json.loads(spec.text)
+        for _, part in placed_forms(form):
+            if part.kind == "json_schema":
+                check_schema(read_schema(part.text))
+                _check_end(part.text)
+        source = calls_source(form, vocabulary)
+    else:
+        source = grammar_source(spec, lenient=not spec.strict)
+    limits = SCHEMA_LIMITS if spec.kind in ("json_schema", "calls") else LIMITS
     return LLMatcher(vocabulary.guide, source, log_level=0, limits=limits)
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import logging
 import threading
 from collections import OrderedDict
@@ -15,6 +16,7 @@ from antiphon.engines.port import GrammarSpec
 from antiphon.engines.torch.grammar.compilation import NAMES, compiled
 from antiphon.engines.torch.grammar.harmless import harmless
 from antiphon.engines.torch.grammar.kept import Kept
+from antiphon.engines.torch.grammar.nodes import placed_forms
 from antiphon.engines.torch.grammar.refused import GrammarRefused, GrammarUnavailable
 from antiphon.engines.torch.grammar.trials import Trial, Trials
 from antiphon.engines.torch.grammar.vocabulary import GrammarVocabulary
@@ -136,15 +138,15 @@ class Compiler:
             if not job.trial.left:
                 log.error("a form was not compiled: %s", failure)
             return GrammarUnavailable(str(failure)), 0
-        except Exception as failure:  # whatever it is, somebody waits for an answer
+        except BaseException as failure:  # a library's panic is no Exception; somebody waits
             log.exception("a form could not be compiled")
             words = f"{NAMES[form.kind]} cannot be compiled: {failure!r}"
             return GrammarRefused(words), _estimate(form)
 
 
 def form_of(spec: GrammarSpec) -> GrammarSpec:
-    """The spec without what stands before the answer."""
-    return attrs.evolve(spec, opener="", closer="")
+    """The spec without what is said of the thought before the answer."""
+    return attrs.evolve(spec, opener="", closer="", barred="[]", budget=None)
 
 
 def _estimate(form: GrammarSpec) -> int:
@@ -153,5 +155,9 @@ def _estimate(form: GrammarSpec) -> int:
 
 def _named(form: GrammarSpec, reason: str) -> str:
     """A trial that ended says no more than why."""
+    if form.kind == "calls" and any(
+        reason.startswith(f"{place}: ") for place, _ in placed_forms(json.loads(form.text))
+    ):
+        return reason
     name = NAMES[form.kind]
     return reason if reason.startswith(name) else f"{name} {reason.removeprefix('it ')}"

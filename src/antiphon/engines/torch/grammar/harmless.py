@@ -7,6 +7,7 @@ import re
 from typing import Any
 
 from antiphon.engines.port import GrammarSpec
+from antiphon.engines.torch.grammar.nodes import placed_forms
 
 MOST_PARTS = 300
 """Subschemas and strings to choose from in a form that is not tried first."""
@@ -40,12 +41,14 @@ def harmless(form: GrammarSpec) -> bool:
             counts *= max(int(number), 1) if len(number) < 6 else MOST_REPEATS + 1
         small = len(form.text) <= LONGEST_REGEX and counts <= MOST_REPEATS
         return small and not re.search(r"\\[pP]", form.text)
-    if form.kind not in ("json_schema", "choice"):
+    if form.kind not in ("json_schema", "choice", "calls"):
         return False
     try:
         value = json.loads(form.text)
     except (ValueError, RecursionError):
         return False
+    if form.kind == "calls":
+        return all(map(harmless, (part for _, part in placed_forms(value))))
     if form.kind == "choice":
         return isinstance(value, list) and len(value) <= MOST_PARTS
     return _harmless_schema(value)

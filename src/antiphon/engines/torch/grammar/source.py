@@ -19,6 +19,7 @@ LONGEST = {
     "lark": 64 * 1024,
     "gbnf": 64 * 1024,
     "regex": 16 * 1024,
+    "calls": 1024 * 1024,
 }
 """Bytes of a form: what the compiler is done with in a few seconds whatever it says. The time
 grows with the square of a regular expression's length."""
@@ -40,7 +41,7 @@ def grammar_source(spec: GrammarSpec, *, lenient: bool) -> str:
 
     ``lenient``: of a JSON Schema, keywords and formats that cannot be held to are passed over.
     """
-    _check_size(spec)
+    check_size(spec)
     match spec.kind:
         case "json_object":
             return _schema(ANY_OBJECT, lenient=False)
@@ -52,11 +53,12 @@ def grammar_source(spec: GrammarSpec, *, lenient: bool) -> str:
         case "choice":
             return LLMatcher.grammar_from_lark(_choice(spec.text))
         case _:
-            rules = _from_gbnf(spec.text) if spec.kind == "gbnf" else spec.text
-            return LLMatcher.grammar_from_lark(_checked_lark(rules))
+            rules = from_gbnf(spec.text) if spec.kind == "gbnf" else spec.text
+            return LLMatcher.grammar_from_lark(checked_lark(rules))
 
 
-def _check_size(spec: GrammarSpec) -> None:
+def check_size(spec: GrammarSpec) -> None:
+    """Raises ``GrammarRefused`` for a form that is too long, or no text."""
     try:
         size = len(spec.text.encode())
     except UnicodeEncodeError:
@@ -85,7 +87,7 @@ def _choice(text: str) -> str:
     )
 
 
-def _checked_lark(text: str) -> str:
+def checked_lark(text: str) -> str:
     """The grammar without the directives that would bring in what is not checked here."""
     for line in text.splitlines():
         found = _DIRECTIVE.match(line.lstrip())
@@ -101,7 +103,7 @@ def _checked_lark(text: str) -> str:
     return text
 
 
-def _from_gbnf(text: str) -> str:
+def from_gbnf(text: str) -> str:
     try:
         return str(gbnf_to_lark(text))
     except Exception as failure:  # a parser of few words, which raises what it likes

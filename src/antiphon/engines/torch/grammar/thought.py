@@ -5,7 +5,7 @@ Markers are texts, and a token may hold more or less than one. The bytes say whe
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 
 MOST_SPACES = 2
 """Tokens of white space behind the closer, which belong to it: models are used to a blank line."""
@@ -17,13 +17,26 @@ class Thought:
     """Reasoning between markers, if the text begins with it.
 
     ``opener`` is what the text may begin with; empty if the prompt has opened the reasoning.
-    ``closer`` ends it. ``ids`` is bytes → id of the vocabulary.
+    ``closer`` ends it. ``ids`` is bytes → id of the vocabulary. After ``budget`` tokens between the
+    two, if that is not None, ``closing`` must come: the closer as tokens.
     """
 
-    def __init__(self, opener: bytes, closer: bytes, ids: Mapping[bytes, int]) -> None:
+    def __init__(
+        self,
+        opener: bytes,
+        closer: bytes,
+        ids: Mapping[bytes, int],
+        *,
+        budget: int | None = None,
+        closing: Sequence[int] = (),
+    ) -> None:
         self._opener = opener
         self._closer = closer
         self._ids = ids
+        self._budget = budget
+        self._closing = closing
+        self._forced = 0
+        """Tokens of the closer that were forced so far."""
         self._read = b""
         self._opened = not opener
         self._closed = False
@@ -51,8 +64,15 @@ class Thought:
 
     @property
     def free(self) -> bool:
-        """Whether any token may be drawn that does not end the text."""
+        """Whether the thought goes on: any token may be drawn, unless its end is forced."""
         return self._opened and not self._closed
+
+    @property
+    def forced(self) -> int | None:
+        """The one token that may come, where the budget is spent."""
+        if self._budget is None or not self.free or self._budget > 0:
+            return None
+        return self._closing[self._forced] if self._forced < len(self._closing) else None
 
     def take(self, spelt: bytes) -> bytes | None:
         """Take a token's bytes. What of them belongs to the answer; None if the token is the
@@ -71,6 +91,10 @@ class Thought:
             self._opened = read == self._opener
             self._read = b"" if self._opened else read
             return None
+        if self.forced is not None:
+            self._forced += 1
+        elif self._budget is not None:
+            self._budget -= 1
         _, closer, answer = read.partition(self._closer)
         self._closed = bool(closer)
         self._read = read[-len(self._closer) :]

@@ -1,0 +1,260 @@
+"""Values of a JSON Schema in another notation than JSON, as a grammar.
+
+Only named properties are written, in the schema's order. What a notation cannot be held to, as a
+pattern where text has no quotes, stands for any value; of a strict tool it is refused.
+"""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections.abc import Mapping, Sequence
+from typing import TYPE_CHECKING
+
+from responsory.segments.written import (
+    Exactly,
+    InOrder,
+    JsonText,
+    OneOf,
+    Rule,
+    Rules,
+    Times,
+    Unwritable,
+    Written,
+)
+
+if TYPE_CHECKING:
+    from responsory.segments.tools import Tool
+    from responsory.values import JSON
+
+ANY = "any_value"
+DEEPEST = 12
+"""Levels of a schema that are followed; below that any value may stand."""
+MOST_PARTS = 2_000
+"""Parts of a schema that are followed, those that are referred to each time."""
+
+NOTES = frozenset({
+    "title", "description", "default", "examples", "$schema", "$defs", "definitions", "$id",
+    "deprecated", "readOnly", "writeOnly", "$comment",
+})  # fmt: skip
+NUMBERS = frozenset({"minimum", "maximum", "exclusiveMinimum", "exclusiveMaximum", "multipleOf"})
+TEXTS = frozenset({"pattern", "format", "minLength", "maxLength"})
+SAID: Mapping[str, frozenset[str]] = {
+    "object": frozenset({"properties", "required", "additionalProperties"}),
+    "array": frozenset({"items", "minItems", "maxItems"}),
+    "string": TEXTS,
+    "integer": NUMBERS,
+    "number": NUMBERS,
+    "boolean": frozenset(),
+    "null": frozenset(),
+}
+"""Types, and the keywords beside them that are held to."""
+
+
+class Notation(ABC):
+    """How a family writes values. ``true``, ``false``, ``null``: its words; ``comma``: what it
+    writes between two values."""
+
+    true = "true"
+    false = "false"
+    null = "null"
+    comma = ","
+
+    @property
+    @abstractmethod
+    def string(self) -> Written:
+        """Any text."""
+
+    @abstractmethod
+    def text(self, schema: Mapping[str, JSON]) -> Written | None:
+        """Text that holds to a schema with some of ``TEXTS``; None where that cannot be told."""
+
+    @abstractmethod
+    def listed(self, value: JSON) -> Written:
+        """One value."""
+
+    @abstractmethod
+    def key(self, name: str) -> Written:
+        """The key of a property in an object, and what stands between it and the value."""
+
+    @property
+    @abstractmethod
+    def any_key(self) -> Written:
+        """The same of any name."""
+
+
+class SchemaWriter:
+    """Writes what one tool takes. Raises ``Unwritable`` for what a strict one asks in vain."""
+
+    def __init__(self, notation: Notation, tool: Tool) -> None:
+        self._notation = notation
+        self._root: Mapping[str, JSON] = tool.parameters or {}
+        self._tool = tool
+        self._parts = 0
+
+    def object(self) -> Written:
+        """The arguments as an object, brackets included."""
+        return self._with_any(self._object(self._root, "", 0))
+
+    def fields(self, keys: Mapping[str, Written], between: str) -> Written:
+        """The arguments alone: ``keys`` are what stands before each."""
+        return self._with_any(self._fields(self._root, "", 0, keys, Exactly(between)))
+
+    def _with_any(self, start: Written) -> Written:
+        notation = self._notation
+        pair = InOrder((notation.any_key, Rule(ANY)))
+        listed = InOrder((Exactly("["), self._some(Rule(ANY), 0, None), Exactly("]")))
+        mapped = InOrder((Exactly("{"), self._some(pair, 0, None), Exactly("}")))
+        words = [Exactly(word) for word in (notation.true, notation.false, notation.null)]
+        number = JsonText({"type": "number"})
+        return Rules(start, {ANY: OneOf((notation.string, number, *words, listed, mapped))})
+
+    def _some(self, part: Written, least: int, most: int | None) -> Written:
+        """So many, with commas between them."""
+        if most == 0:
+            return Exactly("")
+        comma = Exactly(self._notation.comma)
+        rest = None if most is None else most - 1
+        more = Times(InOrder((comma, part)), max(least - 1, 0), rest)
+        return Times(InOrder((part, more)), min(least, 1), 1)
+
+    def _any(self, place: str, reason: str) -> Written:
+        if self._tool.strict:
+            raise Unwritable(self._tool.place, f"{place or 'at the top'}: {reason}")
+        return Rule(ANY)
+
+    def _value(self, schema: JSON, place: str, depth: int) -> Written:
+        self._parts += 1
+        if self._parts > MOST_PARTS or depth > DEEPEST:
+            return self._any(place, "it is too large, or nested too deeply, for this model's form")
+        if schema is True or schema == {}:
+            return Rule(ANY)
+        if not isinstance(schema, Mapping):
+            return self._any(place, "no value holds to it")
+        said = schema.keys() - NOTES
+        notation = self._notation
+        if said <= {"enum", "const", "type"} and said & {"enum", "const"}:
+            listed = schema.get("enum", [schema.get("const")])
+            if isinstance(listed, list) and listed:
+                return OneOf(tuple([notation.listed(value) for value in listed]))
+        if said == {"anyOf"} or (said == {"oneOf"} and not self._tool.strict):
+            (key,) = said
+            parts = schema[key]
+            if isinstance(parts, list) and parts:
+                within = f"{place}/{key}"
+                return OneOf(
+                    tuple([self._value(one, f"{within}/{i}", depth) for i, one in enumerate(parts)])
+                )
+        if said == {"$ref"}:
+            return self._value(self._found(schema["$ref"]), place, depth + 1)
+        types = schema.get("type")
+        if isinstance(types, list) and types:
+            kept = [{**_only(schema, one), "type": one} for one in types if isinstance(one, str)]
+            return OneOf(tuple([self._value(one, place, depth) for one in kept]))
+        if not isinstance(types, str):
+            types = "object" if "properties" in said else ""
+        if types not in SAID or not said <= SAID[types] | {"type"}:
+            beyond = sorted(said - SAID.get(types, frozenset()) - {"type"})
+            return self._any(place, f"this model's form cannot be held to {', '.join(beyond)}")
+        return self._typed(types, schema, place, depth)
+
+    def _typed(self, name: str, schema: Mapping[str, JSON], place: str, depth: int) -> Written:
+        notation = self._notation
+        match name:
+            case "object":
+                return self._object(schema, place, depth)
+            case "array":
+                item = self._value(schema.get("items", True), f"{place}/items", depth + 1)
+                least, most = schema.get("minItems", 0), schema.get("maxItems")
+                some = self._some(item, _count(least) or 0, None if most is None else _count(most))
+                return InOrder((Exactly("["), some, Exactly("]")))
+            case "string":
+                if not schema.keys() & TEXTS:
+                    return notation.string
+                text = notation.text({key: schema[key] for key in schema.keys() & {*TEXTS, "type"}})
+                words = "this model's form holds text to no pattern, format or length"
+                return self._any(place, words) if text is None else text
+            case "boolean":
+                return OneOf((Exactly(notation.true), Exactly(notation.false)))
+            case "null":
+                return Exactly(notation.null)
+        numbers = {key: schema[key] for key in schema.keys() & {*NUMBERS, "type"}}
+        return JsonText(numbers, self._tool.strict, self._tool.place)
+
+    def _object(self, schema: Mapping[str, JSON], place: str, depth: int) -> Written:
+        properties = schema.get("properties")
+        named = properties if isinstance(properties, Mapping) else {}
+        if not named and schema.get("additionalProperties") is not False and depth:
+            pair = InOrder((self._notation.any_key, Rule(ANY)))
+            inside = self._some(pair, 0, None)
+        else:
+            keys = {name: self._notation.key(name) for name in named}
+            inside = self._fields(schema, place, depth, keys, Exactly(self._notation.comma))
+        return InOrder((Exactly("{"), inside, Exactly("}")))
+
+    def _fields(
+        self,
+        schema: Mapping[str, JSON],
+        place: str,
+        depth: int,
+        keys: Mapping[str, Written],
+        comma: Written,
+    ) -> Written:
+        """The properties, those that are not required perhaps."""
+        properties, required = schema.get("properties"), schema.get("required")
+        named = properties if isinstance(properties, Mapping) else {}
+        needed = [*required] if isinstance(required, list) else []
+        if any(name not in named for name in needed):
+            self._any(place, "a property is required of which nothing is said")
+        if not depth and (beyond := schema.keys() - NOTES - SAID["object"] - {"type"}):
+            words = ", ".join(sorted(beyond))
+            self._any(place, f"this model's form cannot be held to {words}")
+        fields = {
+            name: InOrder((keys[name], self._value(part, f"{place}/properties/{name}", depth + 1)))
+            for name, part in named.items()
+        }
+        return _in_turn([(field, name in needed) for name, field in fields.items()], comma)
+
+    def _found(self, reference: JSON) -> JSON:
+        """What a reference inside the schema names; a schema of nothing if it is none."""
+        value: JSON = self._root
+        if not isinstance(reference, str) or reference[:1] != "#":
+            return {"$ref": reference, "not": {}}
+        for step in reference.split("/")[1:]:
+            name = step.replace("~1", "/").replace("~0", "~")
+            if not isinstance(value, Mapping) or name not in value:
+                return {"$ref": reference, "not": {}}
+            value = value[name]
+        return value
+
+
+def _in_turn(fields: Sequence[tuple[Written, bool]], comma: Written) -> Written:
+    """The fields one after another, with commas; those that need not come, perhaps.
+
+    What comes first has no comma before it: before the first that must come, each may be that.
+    """
+    head: list[Written] = []
+    for at, (field, needed) in enumerate(fields):
+        if needed:
+            rest = [
+                InOrder((comma, one)) if must else Times(InOrder((comma, one)), 0, 1)
+                for one, must in fields[at + 1 :]
+            ]
+            before = [Times(InOrder((one, comma)), 0, 1) for one in head]
+            return InOrder((*before, field, *rest))
+        head.append(field)
+    ways: list[Written] = [Exactly("")]
+    for at, field in enumerate(head):
+        ways.append(
+            InOrder((field, *(Times(InOrder((comma, one)), 0, 1) for one in head[at + 1 :])))
+        )
+    return OneOf(tuple(ways))
+
+
+def _only(schema: Mapping[str, JSON], name: str) -> dict[str, JSON]:
+    """Of a schema of several types, what is about one of them."""
+    others = frozenset().union(*SAID.values()) - SAID.get(name, frozenset())
+    return {key: value for key, value in schema.items() if key not in others}
+
+
+def _count(value: JSON) -> int:
+    return int(value) if isinstance(value, int | float) else 0
