@@ -7,19 +7,31 @@ from collections.abc import Sequence
 from typing import Any
 
 from antiphon.engines.port import Capability, GrammarSpec
+from antiphon.errors import InvalidRequest
 from antiphon.requests.structured import Constraint
 from antiphon.runs.plan import RunPlan
 from responsory.commands import Reasoning, Text
 from responsory.segments import Spec
 from responsory.segments.holding import answer_written, begins_bare, openers
-from responsory.segments.written import Exactly, JsonText, OneOf, OwnGrammar, Written, as_json
+from responsory.segments.written import (
+    Exactly,
+    JsonText,
+    OneOf,
+    OwnGrammar,
+    Unwritable,
+    Written,
+    as_json,
+)
 
 TAIL = 32
 """Tokens at the end of a prompt in which a marker of reasoning is looked for."""
 
 
 def grammar_spec(plan: RunPlan, prompt: Sequence[int]) -> GrammarSpec | None:
-    """What the answer to this prompt is held to; None if to nothing."""
+    """What the answer to this prompt is held to; None if to nothing.
+
+    Raises ``InvalidRequest`` for a strict tool whose schema the model's own form cannot keep.
+    """
     constraint, budget = plan.sampling.constraint, plan.thought_budget
     calls = _holds_calls(plan)
     if constraint is None and budget is None and not calls:
@@ -57,13 +69,20 @@ def _holds_calls(plan: RunPlan) -> bool:
 
 def _answer(plan: RunPlan, constraint: Constraint | None) -> Written:
     """The whole answer, behind its thought."""
-    return answer_written(
-        plan.format,
-        plan.callable,
-        forced=bool(plan.calls_least),
-        most=None if plan.parallel_calls else 1,
-        instead=None if constraint is None else _constrained(constraint),
-    )
+    try:
+        return answer_written(
+            plan.format,
+            plan.callable,
+            forced=bool(plan.calls_least),
+            most=None if plan.parallel_calls else 1,
+            instead=None if constraint is None else _constrained(constraint),
+        )
+    except Unwritable as refusal:
+        raise InvalidRequest(
+            f"`strict`: the model `{plan.model.id}` cannot be held to this schema: {refusal}.",
+            code="invalid_schema",
+            param=refusal.place,
+        ) from None
 
 
 def _constrained(constraint: Constraint) -> Written:

@@ -7,6 +7,7 @@ is a value without any dialect; a server turns it into that of its own engine. I
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any, TypeAlias
 
@@ -48,11 +49,14 @@ class JsonText:
 class TextWithout:
     """Any text, also none, in which none of ``stops`` occurs and which begins with none of
     ``starts``; it goes on to the stop that is written next, or to the end of all text. ``marks``:
-    control tokens may stand in it, which are no text otherwise."""
+    control tokens may stand in it, which are no text otherwise. ``regex``: what matches the text as
+    a whole, if any need not do; ``place``: where that came from."""
 
     stops: tuple[str, ...] = ()
     starts: tuple[str, ...] = ()
     marks: bool = False
+    regex: str = ""
+    place: str = ""
 
 
 @immutable
@@ -119,6 +123,15 @@ class Rules:
     rules: Mapping[str, Written] = attrs.field(factory=dict)
 
 
+def searched(pattern: str) -> str:
+    """The pattern of a JSON Schema, which is looked for anywhere in a text, as one that matches the
+    text as a whole."""
+    before = "" if pattern.startswith("^") else "(?s:.*)"
+    ends = re.search(r"(?<!\\)(?:\\\\)*\$$", pattern) is not None
+    inner = pattern.removeprefix("^")
+    return f"{before}(?:{inner[:-1] if ends else inner}){'' if ends else '(?s:.*)'}"
+
+
 Written: TypeAlias = (
     Exactly
     | JsonText
@@ -145,8 +158,8 @@ def as_json(node: Written) -> list[Any]:
             return ["Rules", as_json(start), {name: as_json(rule) for name, rule in rules.items()}]
         case InJsonString(part):
             return ["InJsonString", as_json(part)]
-        case TextWithout(stops, starts, marks):
-            return ["TextWithout", list(stops), list(starts), marks]
+        case TextWithout(stops, starts, marks, regex, place):
+            return ["TextWithout", list(stops), list(starts), marks, regex, place]
         case JsonText(schema, strict, place):
             return ["JsonText", schema, strict, place]
         case OwnGrammar(syntax, definition, place):

@@ -6,7 +6,7 @@ import json
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING
 
-from responsory.segments.formats.schema_written import Notation, SchemaWriter
+from responsory.segments.formats.schema_written import Notation, SchemaWriter, own_text, text_regex
 from responsory.segments.written import Exactly, InOrder, Matching, TextWithout
 
 if TYPE_CHECKING:
@@ -14,8 +14,9 @@ if TYPE_CHECKING:
     from responsory.segments.written import Written
     from responsory.values import JSON
 
-QUOTE = Exactly('<|"|>')
-STRING = InOrder((QUOTE, TextWithout(('<|"|>',)), QUOTE))
+END = '<|"|>'
+QUOTE = Exactly(END)
+STRING = InOrder((QUOTE, TextWithout((END,)), QUOTE))
 COMMA = Exactly(",")
 KEY = Matching(r"[A-Za-z_][A-Za-z0-9_]{0,40}")
 
@@ -28,8 +29,12 @@ class Gemma(Notation):
         """See ``Notation``."""
         return STRING
 
-    def text(self, schema: Mapping[str, JSON]) -> None:
-        """Between such quotes text is as it stands, which no schema of JSON tells."""
+    def text(self, schema: Mapping[str, JSON], place: str) -> Written | None:
+        """Between such quotes text is as it stands."""
+        regex = text_regex(schema)
+        if regex is None:
+            return None
+        return InOrder((QUOTE, TextWithout((END,), regex=regex, place=place), QUOTE))
 
     def listed(self, value: JSON) -> Written:
         """See ``Notation``."""
@@ -55,7 +60,9 @@ class Gemma(Notation):
 def gemma_object(tool: Tool) -> Written:
     """The object of a call's arguments, brackets included."""
     if tool.kind == "custom":
-        text = STRING if tool.grammar is None else InOrder((QUOTE, tool.grammar, QUOTE))
+        text = (
+            STRING if tool.grammar is None else InOrder((QUOTE, own_text(tool.grammar, END), QUOTE))
+        )
         return InOrder((Exactly("{input:"), text, Exactly("}")))
     return SchemaWriter(Gemma(), tool).object()
 

@@ -27,9 +27,9 @@ class Python(Notation):
         """See ``Notation``."""
         return STRING
 
-    def text(self, schema: Mapping[str, JSON]) -> Written:
+    def text(self, schema: Mapping[str, JSON], place: str) -> Written:
         """In double quotes, where Python reads what JSON writes."""
-        return JsonText(schema, strict=True)
+        return JsonText(schema, strict=True, place=place)
 
     def listed(self, value: JSON) -> Written:
         """See ``Notation``."""

@@ -15,11 +15,14 @@ from responsory.segments.written import (
     InOrder,
     JsonText,
     OneOf,
+    OwnGrammar,
     Rule,
     Rules,
+    TextWithout,
     Times,
     Unwritable,
     Written,
+    searched,
 )
 
 if TYPE_CHECKING:
@@ -65,8 +68,9 @@ class Notation(ABC):
         """Any text."""
 
     @abstractmethod
-    def text(self, schema: Mapping[str, JSON]) -> Written | None:
-        """Text that holds to a schema with some of ``TEXTS``; None where that cannot be told."""
+    def text(self, schema: Mapping[str, JSON], place: str) -> Written | None:
+        """Text that holds to a schema with some of ``TEXTS``; None where that cannot be told.
+        ``place``: where the schema came from."""
 
     @abstractmethod
     def listed(self, value: JSON) -> Written:
@@ -170,8 +174,9 @@ class SchemaWriter:
             case "string":
                 if not schema.keys() & TEXTS:
                     return notation.string
-                text = notation.text({key: schema[key] for key in schema.keys() & {*TEXTS, "type"}})
-                words = "this model's form holds text to no pattern, format or length"
+                kept = {key: schema[key] for key in schema.keys() & {*TEXTS, "type"}}
+                text = notation.text(kept, self._tool.place)
+                words = f"this model's form cannot hold text to {' and '.join(kept)}"
                 return self._any(place, words) if text is None else text
             case "boolean":
                 return OneOf((Exactly(notation.true), Exactly(notation.false)))
@@ -254,6 +259,26 @@ def _only(schema: Mapping[str, JSON], name: str) -> dict[str, JSON]:
     """Of a schema of several types, what is about one of them."""
     others = frozenset().union(*SAID.values()) - SAID.get(name, frozenset())
     return {key: value for key, value in schema.items() if key not in others}
+
+
+def own_text(grammar: OwnGrammar, end: str) -> Written:
+    """Text of a custom tool's grammar, as it stands, that goes on to ``end``."""
+    if grammar.syntax == "regex":
+        return TextWithout((end,), regex=grammar.definition, place=grammar.place)
+    return grammar
+
+
+def text_regex(schema: Mapping[str, JSON]) -> str | None:
+    """What matches the text that holds to a schema with a pattern or with lengths; None where that
+    takes more than one expression."""
+    said = schema.keys() & TEXTS
+    if said == {"pattern"}:
+        return searched(str(schema["pattern"]))
+    if said <= {"minLength", "maxLength"}:
+        most = schema.get("maxLength")
+        counts = f"{_count(schema.get('minLength', 0))},{'' if most is None else _count(most)}"
+        return f"(?s:.){{{counts}}}"
+    return None
 
 
 def _count(value: JSON) -> int:

@@ -7,6 +7,7 @@ from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING
 
 from responsory.immutable import immutable
+from responsory.segments.formats.schema_written import NOTES, TEXTS, own_text, text_regex
 from responsory.segments.formats.value_types import property_types
 from responsory.segments.written import (
     Exactly,
@@ -16,6 +17,7 @@ from responsory.segments.written import (
     OneOf,
     TextWithout,
     Times,
+    Unwritable,
 )
 
 if TYPE_CHECKING:
@@ -53,7 +55,8 @@ def _call(tags: TagsWritten, value_end: str, tool: Tool) -> Written:
 def _parameters(tags: TagsWritten, value_end: str, tool: Tool) -> list[Written]:
     text = TextWithout((value_end,))
     if tool.kind == "custom":
-        return [_parameter(tags, Exactly("input"), tool.grammar or text, string=True)]
+        own = text if tool.grammar is None else own_text(tool.grammar, value_end)
+        return [_parameter(tags, Exactly("input"), own, string=True)]
     schema = tool.parameters or {}
     properties, required = schema.get("properties"), schema.get("required")
     if not isinstance(properties, Mapping) or (not properties and not required):
@@ -63,7 +66,7 @@ def _parameters(tags: TagsWritten, value_end: str, tool: Tool) -> list[Written]:
     made = []
     for name, part in properties.items():
         strings = property_types(schema, name) == STRING
-        value = _string(part, text) if strings else _typed(schema, part, tool)
+        value = _string(part, value_end, tool) if strings else _typed(schema, part, tool)
         one = _parameter(tags, Exactly(name), value, string=strings)
         made.append(one if name in needed else Times(one, 0, 1))
     return made
@@ -75,13 +78,19 @@ def _parameter(tags: TagsWritten, key: Written, value: Written, *, string: bool)
     return InOrder((Exactly(before), key, Exactly(behind), value, Exactly(tags.value)))
 
 
-def _string(part: JSON, text: Written) -> Written:
+def _string(part: JSON, value_end: str, tool: Tool) -> Written:
     """Text of which the schema lists all there is, or says what it matches, or any."""
-    if isinstance(part, Mapping):
-        listed = part.get("enum", [part["const"]] if "const" in part else None)
-        if isinstance(listed, list) and listed:
-            return OneOf(tuple([Exactly(one) for one in listed if isinstance(one, str)]))
-    return text
+    if not isinstance(part, Mapping):
+        return TextWithout((value_end,))
+    listed = part.get("enum", [part["const"]] if "const" in part else None)
+    if isinstance(listed, list) and listed:
+        return OneOf(tuple([Exactly(one) for one in listed if isinstance(one, str)]))
+    beyond = part.keys() - NOTES - {"type"}
+    regex = text_regex(part) if beyond else ""
+    if tool.strict and (regex is None or not beyond <= TEXTS):
+        words = f"this model's form cannot hold text to {' and '.join(sorted(beyond))}"
+        raise Unwritable(tool.place, words)
+    return TextWithout((value_end,), regex=regex or "", place=tool.place if regex else "")
 
 
 def _typed(schema: Mapping[str, JSON], part: JSON, tool: Tool) -> Written:

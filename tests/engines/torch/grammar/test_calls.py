@@ -3,16 +3,19 @@
 from __future__ import annotations
 
 import json
+import re
+from collections.abc import Iterator
 from typing import Any
 
 import jsonschema  # type: ignore[import-untyped]
 import pytest
 
-from engines.torch.grammar.writing import a_grammar, takes, write
+from antiphon.engines.torch.grammar.refused import GrammarRefused
+from engines.torch.grammar.writing import a_grammar, takes, vocabulary, write
 from responsory.commands import CallClosed, CallInput, CallOpened, Text
 from responsory.segments import Piece, Segmenter, Spec, Tool, Tools, answer_written, family
 from responsory.segments.formats import CALLS
-from responsory.segments.written import Written, as_json
+from responsory.segments.written import JsonText, OwnGrammar, Written, as_json
 
 WEATHER: dict[str, Any] = {
     "type": "object",
@@ -20,10 +23,21 @@ WEATHER: dict[str, Any] = {
         "city": {"enum": ["Oslo", "Quito's", 'a "b" </x>']},
         "days": {"type": "integer", "minimum": 1, "maximum": 20},
         "exact": {"type": "boolean"},
+        "note": {"type": "string", "minLength": 1, "maxLength": 6},
+        "code": {"type": "string", "pattern": "^[a-z<]{2,5}$"},
+        "inner": {"anyOf": [{"$ref": "#/$defs/inner"}, {"type": "null"}]},
         "hours": {"type": "array", "items": {"type": "integer"}, "maxItems": 3},
     },
-    "required": ["city", "days"],
+    "required": ["city", "days", "note", "code"],
     "additionalProperties": False,
+    "$defs": {
+        "inner": {
+            "type": "object",
+            "properties": {"at": {"type": ["number", "null"]}},
+            "required": ["at"],
+            "additionalProperties": False,
+        }
+    },
 }
 TOOLS = [
     Tool("get_weather", parameters=WEATHER, strict=True, place="tools[0].parameters"),
@@ -81,18 +95,140 @@ def test_calls_that_must_come(name: str) -> None:
 
 @pytest.mark.parametrize("name", sorted(CALLS))
 def test_calls_that_may_come(name: str) -> None:
+    """Any text, and what is a call in it is a right one."""
     spec = family(name)
     node = form(answer_written(spec, TOOLS, forced=False))
-    seen = 0
     for seed in SEEDS:
         text, whole = write(a_grammar("calls", node), seed, most=60)
         if whole:
             check(read(spec, text.decode(errors="replace"), TOOLS)[0])
-    for seed in SEEDS:
-        called, whole = write(
-            a_grammar("calls", form(answer_written(spec, TOOLS, forced=True, most=1))), seed, 600
-        )
+    assert takes(a_grammar("calls", node), "It rains, <b>again</b>: f(x) or 'x'.")
+    alone = form(answer_written(spec, TOOLS, forced=True, most=1))
+    drawn = [write(a_grammar("calls", alone), seed, most=600) for seed in SEEDS]
+    ended = [text.decode() for text, whole in drawn if whole]
+    assert ended
+    assert all(takes(a_grammar("calls", node), text) for text in ended)
+
+
+def markers_of(spec: Spec) -> tuple[str, ...]:
+    """All that is written in angle or square brackets, as far as a family has such markers."""
+    node = form(answer_written(spec, TOOLS, forced=True))
+    found = re.findall(r"<[^<>\s]{3,}>|\[[A-Z_]{4,}\]", "".join(_texts(json.loads(node))))
+    return tuple(dict.fromkeys([*found, *spec.modes[spec.start].markers]))
+
+
+def _texts(node: Any) -> Iterator[str]:
+    match node:
+        case ["Exactly", text]:
+            yield text
+        case [*parts]:
+            for part in parts:
+                yield from _texts(part)
+        case dict():
+            for part in node.values():
+                yield from _texts(part)
+
+
+WITH_MARKERS = sorted(
+    name for name in CALLS if name not in ("forced", "harmony") and markers_of(family(name))
+)
+
+
+@pytest.mark.parametrize("name", WITH_MARKERS)
+def test_markers_that_are_control_tokens(name: str) -> None:
+    """They are written as such, and no text that spells one is one."""
+    spec = family(name)
+    markers = markers_of(spec)
+    known = vocabulary(*markers)
+    for forced in (True, False):
+        node = form(answer_written(spec, TOOLS, forced=forced, most=2))
+        ended = 0
+        for seed in SEEDS:
+            grammar = a_grammar("calls", node, markers=markers)
+            text, whole = write(grammar, seed, 300)
+            ended += whole
+            if whole:
+                calls, shown = read(spec, text.decode(errors="replace"), TOOLS)
+                assert bool(calls) or not forced
+                assert not (forced and shown)
+                check(calls)
+        assert ended
+    assert all(token < 768 for token in known.guide.tokenize_str("".join(markers)))
+    node = form(answer_written(spec, TOOLS, forced=True))
+    opener = next(iter(spec.modes[spec.start].calls))
+    if opener in markers:
+        assert not takes(a_grammar("calls", node, markers=markers), opener)
+
+
+LARK = """start: "say " WORD ("\\n" | "!")*
+WORD: /[a-z"\\\\]+/
+"""
+REGEX = r'[a-c"\\\n]{2,5}'
+CUSTOM = [
+    Tool("note", "custom", grammar=OwnGrammar("lark", LARK, "tools[0].format")),
+    Tool("mark", "custom", grammar=OwnGrammar("regex", REGEX, "tools[1].format")),
+]
+
+
+@pytest.mark.parametrize("name", sorted(CALLS))
+def test_the_input_of_a_custom_tool_holds_to_its_grammar(name: str) -> None:
+    spec, ended, seen = family(name), 0, set()
+    node = form(answer_written(spec, CUSTOM, forced=True, most=1))
+    for seed in range(30):
+        text, whole = write(a_grammar("calls", node), seed, most=200)
         if whole:
-            seen += 1
-            assert takes(a_grammar("calls", node), called.decode()), called
-    assert seen
+            ended += 1
+            ((called, told),), _ = read(spec, text.decode(), CUSTOM)
+            pattern = r'say [a-z"\\]+(\n|!)*' if called == "note" else REGEX
+            assert re.fullmatch(pattern, told), (text, told)
+            seen.add(called)
+    assert ended > 5
+    assert seen == {"note", "mark"}
+
+
+AHEAD: dict[str, Any] = {
+    "type": "object",
+    "properties": {"x": {"type": "string", "pattern": "(?=x)"}},
+    "required": ["x"],
+    "additionalProperties": False,
+}
+
+
+@pytest.mark.parametrize(
+    ("tool", "words"),
+    [
+        (Tool("a", parameters=AHEAD, strict=True, place="p"), "look-around"),
+        (Tool("a", "custom", grammar=OwnGrammar("lark", "start: x", "p")), "unknown name"),
+        (Tool("a", "custom", grammar=OwnGrammar("regex", "(", "p")), "unclosed"),
+        (Tool("a", "custom", grammar=OwnGrammar("lark", 'start: "a" <[3]>', "p")), "control"),
+    ],
+    ids=["schema", "lark", "regex", "control token"],
+)
+@pytest.mark.parametrize("name", ["hermes", "qwen3_coder"])
+def test_what_cannot_be_held_to_is_refused_behind_its_place(
+    name: str, tool: Tool, words: str
+) -> None:
+    other = Tool("ping", parameters={"type": "object"}, place="other")
+    node = form(answer_written(family(name), [other, tool], forced=True))
+    if words == "control" and name != "hermes":
+        pytest.skip("between tags a grammar may have control tokens")
+    with pytest.raises(GrammarRefused) as refused:
+        a_grammar("calls", node)
+    assert str(refused.value).startswith("p: ")
+    assert words in str(refused.value)
+
+
+def test_a_form_beside_calls_is_the_answer_or_calls_are() -> None:
+    spec = family("hermes")
+    node = answer_written(
+        spec,
+        TOOLS,
+        forced=False,
+        most=1,
+        instead=JsonText({"type": "integer"}, True, "text.format"),
+    )
+    assert takes(a_grammar("calls", form(node)), "12")
+    call = '<tool_call>\n{"name": "ping", "arguments": {}}\n</tool_call>'
+    assert takes(a_grammar("calls", form(node)), call)
+    assert not takes(a_grammar("calls", form(node)), "It rains")
+    assert not takes(a_grammar("calls", form(node)), "12 <tool_call>")

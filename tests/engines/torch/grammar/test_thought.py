@@ -100,3 +100,45 @@ def test_white_space_that_the_form_asks_for_is_the_answers() -> None:
         assert token in allowed(grammar)
         assert grammar.advance(token)
     assert grammar.finished
+
+
+def test_a_budget_of_thought_forces_its_end() -> None:
+    grammar = a_grammar("any", opener="<think>", closer="</think>", budget=3)
+    ids = vocabulary().ids
+    assert set(allowed(grammar)) >= EVERY  # there may be no thought at all
+    assert grammar.advance(ids[b"<think>"])
+    for _ in range(3):
+        assert set(allowed(grammar)) >= EVERY
+        assert grammar.advance(ids[b"a"])
+    assert allowed(grammar) == [ids[b"</think>"]]
+    assert grammar.advance(ids[b"</think>"])
+    assert set(allowed(grammar)) >= EVERY
+    assert grammar.advance(EOS)
+    assert not grammar.error
+
+
+@pytest.mark.parametrize("budget", [0, 1])
+def test_a_closer_of_many_tokens_is_forced_token_by_token(budget: int) -> None:
+    grammar = a_grammar("regex", "[ab]", closer="</muse>", budget=budget)
+    for _ in range(budget):
+        assert grammar.advance(vocabulary().ids[b"<"])
+    written = b""
+    while len(left := allowed(grammar)) == 1:
+        written += vocabulary().spelt(left[0])
+        assert grammar.advance(left[0])
+    assert written == b"</muse>"
+    assert grammar.advance(vocabulary().ids[b"a"])
+    assert grammar.finished
+
+
+def test_a_thought_that_ends_in_time_is_not_touched() -> None:
+    grammar = a_grammar("regex", "[ab]", closer="</think>", budget=2)
+    assert grammar.advance(vocabulary().ids[b"x"])
+    assert grammar.advance(vocabulary().ids[b"</think>"])
+    assert grammar.advance(vocabulary().ids[b"b"])
+    assert grammar.finished
+
+
+def test_no_call_begins_inside_a_thought() -> None:
+    grammar = a_grammar("regex", "[ab]", closer="</think>", barred=["<tool_call>", "no token"])
+    assert EVERY - set(allowed(grammar)) == {vocabulary().ids[b"<tool_call>"]}

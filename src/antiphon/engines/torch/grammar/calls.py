@@ -79,8 +79,8 @@ class _Writer:
                 return _json(schema, lenient=not strict)
             case ["Matching", regex]:
                 return f"/{regex_to_lark(regex, ASCII)}/"
-            case ["TextWithout", stops, starts, marks]:
-                return self._text(stops, starts, None, marks=marks)
+            case ["TextWithout", *_]:
+                return self._text(node, None)
             case ["OwnGrammar", _, _, place] | ["InJsonString", ["OwnGrammar", _, _, place]]:
                 try:
                     return self._own(node) if len(node) > 2 else self._in_string(node[1])
@@ -102,8 +102,7 @@ class _Writer:
             if stop is None or following is None:
                 written.append(self.expression(part))
                 continue
-            _, stops, starts, marks = part
-            written.append(self._text(stops, starts, stop, marks=marks))
+            written.append(self._text(part, stop))
             if rest := following[1][len(stop) :]:
                 parts[at] = ["Exactly", rest]
             else:
@@ -137,32 +136,35 @@ class _Writer:
         self._named = outer
         return written
 
-    def _text(
-        self, stops: Sequence[str], starts: Sequence[str], stop: str | None, *, marks: bool
-    ) -> str:
+    def _text(self, node: Node, stop: str | None) -> str:
         """A free text, and the stop that ends it if it has one."""
+        _, stops, starts, marks, regex, _ = node
+        any_text = f"(?:{regex_to_lark(regex, ASCII)})" if regex else ANY
         plain = [one for one in stops if not self._markers.match(one)]
-        first, later = self._pieces(plain, starts, stop), self._pieces(plain, (), stop)
-        ended, begun = self._lexeme(*first[:1], lazy=False), self._lexeme(*later[:1], lazy=False)
         following = self._marks(stops) if marks else ""
-        until = [] if not following else [f"({following} {begun}?)*"]
-        if stop is None:
-            return " ".join([f"{ended}?", *until])
-        if self._markers.match(stop):
-            return " ".join([f"{ended}?", *until, self._exactly(stop)])
-        lazy, lazy_later = (self._lexeme(one[1], lazy=True) for one in (first, later))
-        if not following:
-            return lazy
-        return f"({lazy} | {ended}? {following} ({begun}? {following})* {lazy_later})"
+        lexemes = [self._pieces(any_text, plain, first, stop) for first in (starts, ())]
+        if stop is not None and not self._markers.match(stop):
+            first, later = (self._lexeme(ending, lazy=True) for _, ending in lexemes)
+            if not following:
+                return first
+        (begun, _), (gone_on, _) = lexemes
+        text = f"{self._lexeme(begun, lazy=False)}{'' if regex else '?'}"
+        inner = f"{self._lexeme(gone_on, lazy=False)}?"
+        if stop is None or self._markers.match(stop):
+            more = f" ({following} {inner})*" if following else ""
+            return f"{text}{more} {self._exactly(stop or '')}"
+        return f"({first} | {text} {following} ({inner} {following})* {later})"
 
     def _pieces(
-        self, stops: Sequence[str], starts: Sequence[str], stop: str | None
+        self, any_text: str, stops: Sequence[str], starts: Sequence[str], stop: str | None
     ) -> tuple[str, str]:
         """Terminals: text without any of the stops, and text up to and with the one stop."""
         never = [f"~/{_any_of(starts)}{ANY}/"] if starts else []
-        without = [f"/{ANY}/", *never, *([f"~/{ANY}{_any_of(stops)}{ANY}/"] if stops else [])]
+        without = [f"/{any_text}/", *never]
+        without += [f"~/{ANY}{_any_of(stops)}{ANY}/"] if stops else []
+        end = _any_of([stop or ""])
+        ending = [f"/{any_text}{end}/", *never, f"~/{ANY}{end}(?s:.+)/"]
         others = [one for one in stops if one != stop]
-        ending = [f"/{ANY}{_any_of([stop or ''])}/", *never]
         ending += [f"~/{ANY}{_any_of(others)}{ANY}/"] if others else []
         return " & ".join(without), " & ".join(ending)
 

@@ -4,10 +4,10 @@ The kinds and their fields, nodes being lists themselves::
 
     ["Exactly", text]                       ["InOrder", [node, …]]
     ["JsonText", schema, strict, place]     ["OneOf", [node, …]]
-    ["TextWithout", stops, starts, marks]   ["Times", node, least, most]
-    ["Matching", regex]                     ["Rule", name]
-    ["OwnGrammar", syntax, text, place]     ["Rules", node, {name: node}]
-    ["InJsonString", node]
+    ["Matching", regex]                     ["Times", node, least, most]
+    ["OwnGrammar", syntax, text, place]     ["Rule", name]
+    ["InJsonString", node]                  ["Rules", node, {name: node}]
+    ["TextWithout", stops, starts, marks, regex, place]
 """
 
 from __future__ import annotations
@@ -57,5 +57,7 @@ def placed_forms(node: Node) -> Iterator[tuple[str, GrammarSpec]]:
         match part:
             case ["JsonText", dict(schema), strict, place] if place:
                 yield place, GrammarSpec(kind="json_schema", text=json.dumps(schema), strict=strict)
+            case ["TextWithout", _, _, _, str(regex), place] if place:
+                yield place, GrammarSpec(kind="regex", text=regex)
             case ["OwnGrammar", ("lark" | "regex" | "gbnf") as syntax, text, place] if place:
                 yield place, GrammarSpec(kind=syntax, text=text)

@@ -29,7 +29,7 @@ class Grammar:
         barred: Iterable[int] = (),
     ) -> None:
         self._matcher = matcher
-        self._vocabulary = vocabulary
+        self.vocabulary = vocabulary
         self._thought = thought
         # A thought without an answer is no answer, where one is asked for.
         self._barred = [*barred, *(() if matcher is None else vocabulary.eos_ids)]
@@ -58,23 +58,23 @@ class Grammar:
         thought = self._thought
         if thought is None or thought.over:
             return self._take(token)
-        if token in self._vocabulary.eos_ids:
+        if token in self.vocabulary.eos_ids:
             # Drawn where the opener or an answer could begin: an answer's own end, if it may.
             return self._matcher is None or (not thought.free and self._take(token))
-        spelt = self._vocabulary.spelt(token)
+        spelt = self.vocabulary.spelt(token)
         answer = thought.take(spelt)
         if answer is None or self._matcher is None:
             return True
         if answer == spelt:
             return self._take(token)
-        return bool(self._matcher.consume_tokens(self._vocabulary.guide.tokenize_bytes(answer)))
+        return bool(self._matcher.consume_tokens(self.vocabulary.guide.tokenize_bytes(answer)))
 
     def _take(self, token: int) -> bool:
         return self._matcher is None or bool(self._matcher.consume_token(token))
 
     def begins_with(self, tokens: Iterable[int]) -> bool:
         """Whether the text can go on with one of these."""
-        row: NDArray[np.int32] = np.zeros((self._vocabulary.guide.vocab_size + 31) // 32, np.int32)
+        row: NDArray[np.int32] = np.zeros((self.vocabulary.guide.vocab_size + 31) // 32, np.int32)
         self.fill(row)
         bits = row.view(np.uint32)
         return any(int(bits[token >> 5]) >> (token & 31) & 1 for token in tokens)
