@@ -18,6 +18,7 @@ from antiphon.transport.limits import DEFAULT_LIMITS, Limits
 from antiphon.transport.settings import BACKLOG, HttpVersions
 from responsory.projections.reasoning import ReasoningField
 from responsory.projections.responses import Profile
+from responsory.segments.formats import CALLS, REASONING
 
 EngineName: TypeAlias = Literal["torch", "replay"]
 UnknownModelStatus: TypeAlias = Literal[400, 404]
@@ -30,7 +31,7 @@ DEFAULT_FIXTURES = Path("fixtures")
 TORCH_ONLY = frozenset({
     "served_model_name", "device", "dtype", "threads", "max_running", "weights", "prefix_cache",
     "step_tokens", "kv_cache_bytes", "engine_process", "engine_restart",
-    "engine_hang_timeout",
+    "engine_hang_timeout", "tool_format", "reasoning_format",
 })  # fmt: skip
 _LONGEST_NAME = 256
 REPLAY_ONLY = frozenset({"fixtures", "pace"})
@@ -68,6 +69,10 @@ class Config:
     limits: Limits = DEFAULT_LIMITS
     """What one client may take of the transport."""
     api_key: tuple[str, ...] = ()
+    tool_format: str = "auto"
+    """The family by which calls are read; ``auto``: as the chat template writes them; ``none``."""
+    reasoning_format: str = "auto"
+    """The same for reasoning."""
     device: str = "auto"
     dtype: str = "auto"
     threads: int = 1
@@ -124,6 +129,7 @@ class Config:
                 flag = field.name.replace("_", "-")
                 raise StartupError(f"--{flag} has no meaning for --engine {self.engine}.")
         self._check_process()
+        self._check_formats()
         for name in self.served_model_name:
             if not name.isprintable() or name != name.strip() or not 0 < len(name) <= _LONGEST_NAME:
                 raise StartupError(
@@ -150,6 +156,18 @@ class Config:
         if self.engine_process == "thread" and self.asks_for_child:
             flag = "--engine-restart on" if self.engine_restart else "--engine-hang-timeout"
             raise StartupError(f"{flag} needs --engine-process child.")
+
+    def _check_formats(self) -> None:
+        """Names are those of families, or ``auto`` or ``none``."""
+        for flag, given, known in (
+            ("--tool-format", self.tool_format, CALLS),
+            ("--reasoning-format", self.reasoning_format, REASONING.keys() - {"plain"}),
+        ):
+            if given not in ("auto", "none") and given not in known:
+                names = ", ".join(sorted(known))
+                raise StartupError(
+                    f"{flag} {shortened(given)!r} is no family: auto, none, {names}."
+                )
 
     def _check_transport(self) -> None:
         if (self.certfile is None) != (self.keyfile is None):

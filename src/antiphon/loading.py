@@ -22,9 +22,10 @@ from antiphon.engines.replay import ReplayEngine
 from antiphon.engines.supervisor import Supervisor
 from antiphon.errors import StartupError
 from antiphon.models.files import ModelFiles, resolve
+from antiphon.prompting.model_formats import formats_of
 from antiphon.prompting.prompter import TextPrompter
-from antiphon.prompting.reasoning_marks import reasoning_family, thinks_unasked
 from antiphon.prompting.replay_prompter import ReplayPrompter
+from antiphon.prompting.unasked_thought import thinks_unasked
 from antiphon.runs.catalogue import ServedModel
 from responsory.segments import Spec, family
 
@@ -53,7 +54,14 @@ async def load_torch(config: Config, restarted: Callable[[], None]) -> Loaded:
     prompter = await _in_thread(TextPrompter.load, files)
     vocabulary = await _in_thread(prompter.table.to_text)
     engine = torch_engine(config, files, restarted, vocabulary)
-    marks = family(await _in_thread(reasoning_family, prompter))
+    formats = await _in_thread(
+        partial(
+            formats_of,
+            prompter,
+            tool_format=config.tool_format,
+            reasoning_format=config.reasoning_format,
+        )
+    )
     unasked = await _in_thread(thinks_unasked, prompter)
     info = await engine.start()
     if prompter.vocab_size > info.vocab_size:
@@ -69,7 +77,9 @@ async def load_torch(config: Config, restarted: Callable[[], None]) -> Loaded:
             created=created,
             prompter=prompter,
             info=info,
-            format=marks,
+            format=formats.spec(),
+            format_of_calls=formats.spec(reasoning=False),
+            format_when_forced=formats.forced(),
             thinks_unasked=unasked,
         )
         for name in config.served_model_name or (files.name,)

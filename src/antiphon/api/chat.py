@@ -12,7 +12,8 @@ from antiphon.requests.chat import parse_chat
 from antiphon.runs.answers import chat_answer
 from antiphon.runs.asked import calling, reading, shown_tokens, unused_budget
 from antiphon.runs.plan import RunPlan, TokenLimit
-from antiphon.runs.prompts import chat_prompt, check_tools, unused_settings
+from antiphon.runs.prompts import chat_prompt, unused_settings
+from antiphon.runs.tool_use import check_tools
 
 
 def blueprint(service: Service) -> Blueprint:
@@ -23,7 +24,7 @@ def blueprint(service: Service) -> Blueprint:
     async def create() -> Response:
         request, ignored = await read_request(service, parse_chat)
         model = service.catalogue.require(request.model)
-        check_tools(model, request.tools)
+        check_tools(model, request)
         ignored += [*unused_settings(model, request), *unused_budget(request, model)]
         prompt = await in_thread(service, lambda: chat_prompt(model, request), "messages")
         tokens, param = request.token_limit

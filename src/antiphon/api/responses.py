@@ -20,7 +20,8 @@ from antiphon.runs.asked import calling, reading, unused_budget
 from antiphon.runs.catalogue import ServedModel
 from antiphon.runs.envelope import Envelope
 from antiphon.runs.plan import RunPlan, TokenLimit
-from antiphon.runs.prompts import check_tools, response_prompt, unused_settings
+from antiphon.runs.prompts import response_prompt, unused_settings
+from antiphon.runs.tool_use import check_tools
 
 
 def blueprint(service: Service) -> Blueprint:
@@ -66,7 +67,7 @@ def blueprint(service: Service) -> Blueprint:
         """The request of a create call and all that is known before an engine is asked."""
         request, ignored = await read_request(service, parse_response)
         model = service.catalogue.require(request.model)
-        check_tools(model, request.tools)
+        check_tools(model, request)
 
         def prompted() -> array[int]:
             if isinstance(request.input, list):

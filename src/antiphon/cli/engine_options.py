@@ -25,6 +25,18 @@ class OnOff(click.Choice[str]):
 
 
 _OPTIONS = (
+    click.option(
+        "--tool-format",
+        default=DEFAULTS.tool_format,
+        metavar="NAME",
+        help="How the model writes calls: auto (by its chat template), none, or a family's name.",
+    ),
+    click.option(
+        "--reasoning-format",
+        default=DEFAULTS.reasoning_format,
+        metavar="NAME",
+        help="How the model marks its reasoning: auto, none, or a family's name.",
+    ),
     click.option("--device", default=DEFAULTS.device, help="auto, cpu or cuda[:N]."),
     click.option("--dtype", default=DEFAULTS.dtype, help="auto, float32, bfloat16 or float16."),
     click.option(

@@ -16,6 +16,7 @@ from antiphon.prompting.continuing import before_end_mark, end_marked
 from antiphon.prompting.control_text import ControlText
 from antiphon.prompting.detokenizer import Detokenizer
 from antiphon.prompting.template import ChatTemplate, Message, load_template
+from antiphon.prompting.template_traits import TemplateTraits, traits_of
 from antiphon.prompting.tokenizer import Tokenizer, load_tokenizer
 
 
@@ -40,6 +41,11 @@ class Prompter(Protocol):
     @property
     def takes_tools(self) -> bool:
         """Whether tools can be declared to the model."""
+        ...
+
+    @property
+    def shows_calls(self) -> bool:
+        """Whether earlier calls of a conversation can be shown to it as such."""
         ...
 
     @property
@@ -115,6 +121,10 @@ class TextPrompter:
         self._longest_token = max(map(len, tokenizer.token_bytes), default=1)
         self._showing = Detokenizer(tokenizer.token_bytes)
         self._skipping = Detokenizer(tokenizer.token_bytes, hidden=tokenizer.special_ids)
+        self.traits = TemplateTraits()
+        """The shape in which the template wants a history."""
+        if template is not None:
+            self.traits = traits_of(self)
 
     @classmethod
     def load(cls, files: ModelFiles) -> TextPrompter:
@@ -131,6 +141,10 @@ class TextPrompter:
         """The model's vocabulary."""
         return self._tokenizer.table()
 
+    def has_token(self, text: str) -> bool:
+        """Whether one token spells this text."""
+        return text.encode() in self._tokenizer.token_bytes
+
     @property
     def longest_token(self) -> int:
         return self._longest_token
@@ -145,8 +159,16 @@ class TextPrompter:
 
     @property
     def takes_tools(self) -> bool:
-        # It is not known yet which family's format of calls a loaded model writes.
-        return False
+        return self.traits.shows_tools
+
+    @property
+    def shows_calls(self) -> bool:
+        return self.traits.shows_calls
+
+    @property
+    def template_source(self) -> str:
+        """The chat template as it was written; empty if there is none."""
+        return "" if self._template is None else self._template.source
 
     @property
     def takes_documents(self) -> bool:
@@ -174,7 +196,7 @@ class TextPrompter:
             )
         control_text = self._control_text
         try:
-            masked = control_text.mask(messages)
+            masked = control_text.mask(self.traits.shaped(messages))
             rendered = self._template.render(
                 end_marked(masked) if continue_final else masked,
                 add_generation_prompt=add_generation_prompt and not continue_final,
@@ -188,6 +210,24 @@ class TextPrompter:
             # A template's own words may quote the conversation.
             message = control_text.restore(refusal.message)
             raise InvalidRequest(message, code=refusal.code, param="messages") from refusal
+
+    def written(
+        self,
+        messages: Sequence[Message],
+        *,
+        tools: Sequence[Mapping[str, Any]] | None = None,
+        add_generation_prompt: bool = True,
+        extra: Mapping[str, Any] | None = None,
+    ) -> str:
+        """The text of a prompt, as the template writes it of exactly these messages.
+
+        It is no prompt to send: what users write may be control tokens in it. Raises like ``chat``.
+        """
+        if self._template is None:
+            raise InvalidRequest("The model has no chat template.", param="messages")
+        return self._template.render(
+            messages, tools=tools, add_generation_prompt=add_generation_prompt, extra=extra
+        )
 
     def text(self, prompt: str, *, add_special_tokens: bool = True) -> array[int]:
         try:

@@ -13,7 +13,8 @@ from antiphon.requests.generation import ChunkedRequest, GenerationRequest
 from antiphon.requests.responses import ResponseRequest
 from antiphon.requests.template_names import template_variables
 from antiphon.requests.tools import DeclaredTool, declared
-from antiphon.runs.catalogue import ServedModel
+from antiphon.runs.catalogue import FORCED, ServedModel
+from antiphon.runs.tool_use import is_held_to_calls
 from responsory.projections.padding import Draw
 from responsory.segments import Spec, Tool, Tools
 from responsory.segments.written import OwnGrammar
@@ -56,6 +57,12 @@ def reading(request: GenerationRequest, model: ServedModel) -> Reading:
     talks = isinstance(request, ChatRequest | ResponseRequest)
     # What is to be left out is told from the text in any case. A completion is shown as it stands.
     apart = (talks and request.separate_reasoning) or not request.include_reasoning
+    if isinstance(request, ChatRequest | ResponseRequest) and is_held_to_calls(model, request):
+        # Calls in that form stand at the beginning alone, where a thought would be text.
+        fields["format"] = model.format_when_forced if apart else FORCED
+        if apart and _thinks(request, model):
+            fields["thinks"] = model.format
+        return fields
     if apart or talks:
         fields["format"] = model.format if apart else model.format_of_calls
     if _thinks(request, model):

@@ -11,8 +11,9 @@ from antiphon.engines.port import EngineInfo
 from antiphon.errors import InvalidRequest, NotFound
 from antiphon.prompting.prompter import Prompter
 from responsory.commands import Reasoning
-from responsory.segments import PLAIN, Spec
+from responsory.segments import PLAIN, Spec, family
 
+FORCED = family("forced")
 MAX_SHOWN = 200
 """Characters of an unknown name that its refusal repeats."""
 
@@ -32,6 +33,14 @@ class ServedModel:
     """Whether a model that marks reasoning does reason where a request says nothing of it."""
     format_of_calls: Spec = PLAIN
     """How it marks its calls, for answers that leave the reasoning in the text."""
+    format_when_forced: Spec = FORCED
+    """How it marks its reasoning, and calls of which it has no form of its own are read: what it is
+    held to then."""
+
+    @property
+    def writes_calls(self) -> bool:
+        """Whether it has a form of its own for calls."""
+        return any(mode.calls for mode in self.format.modes.values())
 
     @property
     def marks_thought(self) -> bool:

@@ -15,6 +15,7 @@ from antiphon.prompting.conversation import (
     response_messages,
     shown_tools,
 )
+from antiphon.prompting.told_tools import spelled_call, with_told_tools
 from antiphon.prompting.truncation import without_oldest
 from antiphon.requests.chat import ChatRequest
 from antiphon.requests.completions import CompletionRequest
@@ -25,6 +26,7 @@ from antiphon.requests.tokenize import EncodeChat, EncodePrompt
 from antiphon.runs.catalogue import ServedModel
 from antiphon.runs.places import placed
 from antiphon.runs.plan import EchoedPrompt
+from antiphon.runs.tool_use import check_tools, has_own_form
 
 TOO_LONG = "context_length_exceeded"
 MOST_SHRINKING = 3
@@ -81,7 +83,7 @@ def chat_prompt(model: ServedModel, request: ChatRequest) -> array[int]:
 
 def chat_tokens(model: ServedModel, request: EncodeChat) -> array[int]:
     """The same for a conversation that is only to be tokenized. Raises ``InvalidRequest``."""
-    check_tools(model, request.tools)
+    check_tools(model, request)
     if not model.prompter.writes_prompts:
         raise InvalidRequest(
             f"The model `{model.id}` is a recording and has no chat template.",
@@ -169,16 +171,6 @@ def response_prompt(model: ServedModel, request: ResponseRequest) -> array[int]:
     )
 
 
-def check_tools(model: ServedModel, tools: Sequence[object]) -> None:
-    """Raises ``InvalidRequest`` when the model cannot be shown tools."""
-    if tools and not model.prompter.takes_tools:
-        raise InvalidRequest(
-            f"The model `{model.id}` cannot use tools on this server.",
-            code="unsupported_parameter",
-            param="tools",
-        )
-
-
 def unused_variables(model: ServedModel, variables: Mapping[str, Any]) -> list[str]:
     """The names of ``chat_template_kwargs`` that this model's template does not read."""
     return [f"chat_template_kwargs.{name}" for name in variables.keys() - model.prompter.variables]
@@ -217,7 +209,7 @@ def _variables(request: ChatRequest | ResponseRequest) -> dict[str, Any]:
 
 def _render(
     model: ServedModel,
-    messages: Sequence[Message],
+    messages: Sequence[Mapping[str, Any]],
     param: str,
     *,
     add_generation_prompt: bool = True,
@@ -227,8 +219,18 @@ def _render(
     extra: Mapping[str, Any],
 ) -> array[int]:
     _check_size(model, sum(len(message["content"]) for message in messages), param)
+    prompter = model.prompter
+    if not (prompter.takes_tools and prompter.shows_calls):
+        spec = model.format if has_own_form(model) else model.format_when_forced
+        messages = with_told_tools(
+            messages,
+            None if prompter.takes_tools else tools,
+            call=spelled_call(spec),
+            calls_as_text=not prompter.shows_calls,
+        )
+        tools = tools if prompter.takes_tools else None
     with placed("messages", param):
-        return model.prompter.chat(
+        return prompter.chat(
             messages,
             add_generation_prompt=add_generation_prompt,
             continue_final=continue_final,

@@ -1,0 +1,71 @@
+"""A call as a family writes it, made of the family's own form: what a template's can be held up to.
+
+It is one call of one tool with one argument, a text of letters, so every family can write it.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+
+from responsory.segments import Spec, Tool
+from responsory.segments.holding import answer_written
+from responsory.segments.written import (
+    Exactly,
+    InOrder,
+    JsonText,
+    OneOf,
+    Rules,
+    TextWithout,
+    Times,
+    Written,
+)
+
+NAME = "probe_weather"
+KEY, VALUE = "probe_place", "Reykjavik"
+SCHEMA: Mapping[str, object] = {
+    "type": "object",
+    "properties": {KEY: {"type": "string", "enum": [VALUE]}},
+    "required": [KEY],
+}
+TOOL = Tool(
+    NAME,
+    parameters={
+        "type": "object",
+        "properties": {KEY: {"type": "string", "enum": [VALUE]}},
+        "required": [KEY],
+    },
+)
+
+
+def example(spec: Spec) -> str:
+    """The call as the family of ``spec`` writes it; empty for one that writes none."""
+    try:
+        return _text(answer_written(spec, [TOOL], forced=True, most=1))
+    except (ValueError, NotImplementedError):
+        return ""
+
+
+def fixed_parts(spec: Spec) -> list[str]:
+    """What of it is the same whatever is called, in order."""
+    pieces = example(spec).replace(VALUE, "\0").replace(KEY, "\0").replace(NAME, "\0")
+    return [piece.strip() for piece in pieces.split("\0") if piece.strip()]
+
+
+def _text(node: Written) -> str:
+    match node:
+        case Exactly(text):
+            return text
+        case JsonText():
+            return json.dumps({KEY: VALUE})
+        case InOrder(parts):
+            return "".join(map(_text, parts))
+        case OneOf(parts):
+            return _text(parts[0])
+        case Times(part, least, _):
+            return _text(part) * least
+        case Rules(start, _):
+            return _text(start)
+        case TextWithout():
+            return VALUE
+    raise ValueError(f"a call of one text has no {type(node).__name__}")

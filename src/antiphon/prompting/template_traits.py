@@ -1,0 +1,141 @@
+"""What a chat template wants a history to look like, tried once when it is loaded.
+
+Templates agree on roles and on little else: one writes a call's arguments from an object, another
+from a text, one reads the thought of an earlier turn under one key and one under another, and some
+want ids of nine characters. A conversation of ours is given the shape before it is rendered.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import string
+from collections.abc import Sequence
+from typing import Any, Literal
+
+import attrs
+
+from antiphon.prompting.call_example import KEY, NAME, VALUE
+from antiphon.prompting.probes import (
+    ANSWER,
+    ARGUMENTS,
+    LONG_ID,
+    QUESTION,
+    SHORT_ID,
+    THOUGHT,
+    TOOL,
+    Writes,
+    called,
+    turn_of,
+    written,
+)
+from antiphon.prompting.template import Message
+
+REASONING_KEYS = ("reasoning_content", "reasoning", "thinking")
+SHORT = 9
+"""Characters of the ids that some templates want."""
+_LETTERS = string.digits + string.ascii_letters
+
+
+@attrs.frozen(kw_only=True)
+class TemplateTraits:
+    """``shows_tools``: declared tools come out of it. ``shows_calls``: earlier calls do, with their
+    arguments. ``arguments``: as what it takes those of a
+    call. ``reasoning_key``: where it reads the thought of an earlier turn. ``short_ids``: it
+    refuses ids that are not nine letters and digits."""
+
+    shows_tools: bool = False
+    shows_calls: bool = False
+    arguments: Literal["object", "text"] = "object"
+    reasoning_key: str = "reasoning_content"
+    short_ids: bool = False
+
+    def shaped(self, messages: Sequence[Message]) -> Sequence[Message]:
+        """The messages as the template wants them: the same ones where nothing is to be done."""
+        if (self.arguments, self.reasoning_key, self.short_ids) == _USUAL:
+            return messages
+        return [self._shaped(message) for message in messages]
+
+    def _shaped(self, message: Message) -> Message:
+        made = dict(message)
+        if (thought := made.pop("reasoning_content", None)) is not None:
+            made[self.reasoning_key] = thought
+        if calls := made.get("tool_calls"):
+            made["tool_calls"] = [self._call(call) for call in calls]
+        if self.short_ids and "tool_call_id" in made:
+            made["tool_call_id"] = short_id(made["tool_call_id"])
+        return made
+
+    def _call(self, call: dict[str, Any]) -> dict[str, Any]:
+        made = dict(call)
+        if self.short_ids:
+            made["id"] = short_id(made["id"])
+        arguments = made["function"]["arguments"]
+        if self.arguments == "text" and not isinstance(arguments, str):
+            text = json.dumps(arguments, ensure_ascii=False)
+            made["function"] = {**made["function"], "arguments": text}
+        return made
+
+
+_USUAL = ("object", "reasoning_content", False)
+
+
+def short_id(call_id: str) -> str:
+    """The id itself if it is short enough, else nine characters that it is known by."""
+    if len(call_id) == SHORT and all(char in _LETTERS for char in call_id):
+        return call_id
+    number = int.from_bytes(hashlib.sha256(call_id.encode()).digest()[:8], "big")
+    digits = []
+    for _ in range(SHORT):
+        number, digit = divmod(number, len(_LETTERS))
+        digits.append(_LETTERS[digit])
+    return "".join(digits)
+
+
+def traits_of(prompter: Writes) -> TemplateTraits:
+    """The traits of the template behind ``prompter``."""
+    bare = written(prompter, [QUESTION]) or ""
+    told = written(prompter, [QUESTION], tools=[TOOL]) or ""
+    shows = NAME in told and NAME not in bare
+    tools = [TOOL] if shows else None
+    found = _call_shape(prompter, tools)
+    arguments, short_ids = found or ("object", False)
+    return TemplateTraits(
+        shows_tools=shows,
+        shows_calls=found is not None,
+        arguments=arguments,
+        reasoning_key=_reasoning_key(prompter, tools),
+        short_ids=short_ids,
+    )
+
+
+def _call_shape(prompter: Writes, tools: Any) -> tuple[Literal["object", "text"], bool] | None:
+    """As what a call's arguments are taken, and whether ids must be short; None: calls do not come
+    out of the template."""
+    forms: tuple[Literal["object", "text"], ...] = ("object", "text")
+    for form in forms:
+        given = ARGUMENTS if form == "object" else json.dumps(ARGUMENTS)
+        for call_id in (LONG_ID, SHORT_ID):
+            for content in ("", None):
+                turn = turn_of(prompter, called(call_id, given, content), tools=tools)
+                if turn is not None and _is_right(turn):
+                    return form, call_id == SHORT_ID
+    return None
+
+
+def _is_right(turn: str) -> bool:
+    """Whether a call's arguments came out as a model would write them: not as Python shows an
+    object, and not as a text inside a text."""
+    if NAME not in turn or VALUE not in turn:
+        return False
+    return f"'{KEY}': '{VALUE}'" not in turn and f'\\"{KEY}\\"' not in turn
+
+
+def _reasoning_key(prompter: Writes, tools: Any) -> str:
+    """Tried in a last turn, and in one with a call, which some templates alone show it in."""
+    for message in ({"role": "assistant", "content": ANSWER}, called(SHORT_ID, ARGUMENTS)):
+        for key in REASONING_KEYS:
+            turn = turn_of(prompter, {**message, key: THOUGHT}, tools=tools)
+            if turn is not None and THOUGHT in turn:
+                return key
+    return REASONING_KEYS[0]
