@@ -103,7 +103,8 @@ class GrammarSpec:
     opener: str = ""
     """The marker that such text begins with, if there is any; empty: the prompt has begun it."""
     barred: str = "[]"
-    """A JSON array of markers that do not come in it, where each is one token: those of calls."""
+    """A JSON array of markers that do not come in it, where each is one token: those of calls. With
+    the kind ``any`` they do not come behind it either: those that would begin another."""
     budget: int | None = None
     """Tokens after which its end is forced; None: it is as long as the model likes."""
 

@@ -68,7 +68,7 @@ class ModelFormats:
 
 
 def _joined(reasoning: str, calls: str) -> str:
-    if calls == "harmony":
+    if reasoning == calls == "harmony":
         return "harmony"
     thinks = "plain" if reasoning == NONE else reasoning
     return thinks if calls == NONE else f"{thinks}+{calls}"

@@ -50,6 +50,8 @@ def grammar_spec(plan: RunPlan, prompt: Sequence[int]) -> GrammarSpec | None:
         form = {"kind": constraint.kind, "text": constraint.text, "strict": constraint.strict}
     elif not closer:
         return None  # there is no thought, so none that could be too long
+    else:
+        barred = _openers(plan.thinks)
     return GrammarSpec(
         **form, opener=opener, closer=closer, barred=json.dumps(barred), budget=budget
     )
@@ -121,6 +123,18 @@ def _marks(spec: Spec) -> tuple[str, str]:
         if start.channel is Text and mode.channel is Reasoning:
             return opener, _closer(spec, name)
     return "", _closer(spec, spec.start) if start.channel is Reasoning else ""
+
+
+def _openers(spec: Spec) -> tuple[str, ...]:
+    """What begins a thought in a text."""
+    modes = spec.modes
+    found = (
+        marker
+        for mode in modes.values()
+        for marker, after in mode.markers.items()
+        if (mode.channel, modes[after].channel) == (Text, Reasoning)
+    )
+    return tuple(dict.fromkeys(found))
 
 
 def _closer(spec: Spec, name: str) -> str:

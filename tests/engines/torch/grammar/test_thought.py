@@ -103,16 +103,17 @@ def test_white_space_that_the_form_asks_for_is_the_answers() -> None:
 
 
 def test_a_budget_of_thought_forces_its_end() -> None:
-    grammar = a_grammar("any", opener="<think>", closer="</think>", budget=3)
+    grammar = a_grammar("any", opener="<think>", closer="</think>", budget=3, barred=["<think>"])
     ids = vocabulary().ids
     assert set(allowed(grammar)) >= EVERY  # there may be no thought at all
     assert grammar.advance(ids[b"<think>"])
     for _ in range(3):
-        assert set(allowed(grammar)) >= EVERY
+        assert set(allowed(grammar)) == {*EVERY, EOS} - {ids[b"<think>"]}
         assert grammar.advance(ids[b"a"])
     assert allowed(grammar) == [ids[b"</think>"]]
     assert grammar.advance(ids[b"</think>"])
-    assert set(allowed(grammar)) >= EVERY
+    # And no other one begins.
+    assert set(allowed(grammar)) == {*EVERY, EOS} - {ids[b"<think>"]}
     assert grammar.advance(EOS)
     assert not grammar.error
 

@@ -19,7 +19,7 @@ ALL = np.uint32(0xFFFFFFFF)
 class Grammar:
     """The form of one sequence, from its first token on. Preemption does not touch it: what was
     drawn stays drawn. ``thought`` is what the model may write before, in which none of ``barred``
-    is drawn. Without a ``matcher`` any text may follow that."""
+    is drawn. Without a ``matcher`` any text may follow that, without those too."""
 
     def __init__(
         self,
@@ -94,11 +94,12 @@ class Grammar:
                 bits[forced >> 5] = np.uint32(1 << (forced & 31))
                 return
             bits[:] = ALL
-            for token in self._barred:
-                bits[token >> 5] &= ALL ^ np.uint32(1 << (token & 31))
+            self._bar(bits)
             return
         if self._matcher is None:
             bits[:] = ALL
+            if thought is not None and thought.closed:
+                self._bar(bits)
             return
         if thought is not None and thought.begun:
             bits[:] = 0
@@ -107,6 +108,10 @@ class Grammar:
         if thought is not None and not thought.over:
             for token in thought.besides:
                 bits[token >> 5] |= np.uint32(1 << (token & 31))
+
+    def _bar(self, bits: NDArray[np.uint32]) -> None:
+        for token in self._barred:
+            bits[token >> 5] &= ALL ^ np.uint32(1 << (token & 31))
 
 
 def begun(matcher: LLMatcher | None, spec: GrammarSpec, vocabulary: GrammarVocabulary) -> Grammar:

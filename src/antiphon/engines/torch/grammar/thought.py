@@ -39,7 +39,8 @@ class Thought:
         """Tokens of the closer that were forced so far."""
         self._read = b""
         self._opened = not opener
-        self._closed = False
+        self.closed = False
+        """Whether its end has come."""
         self._spaces = 0
         self.over = False
         """Whether the answer has begun: the form holds from here on."""
@@ -48,7 +49,7 @@ class Thought:
     def besides(self) -> list[int]:
         """Tokens that may be drawn beside those that the answer can begin with."""
         spelt: tuple[bytes, ...] = ()
-        if self._closed:
+        if self.closed:
             spelt = _SPACES if self._spaces < MOST_SPACES else ()
         elif not self._opened:
             rest = self._opener[len(self._read) :]
@@ -65,7 +66,7 @@ class Thought:
     @property
     def free(self) -> bool:
         """Whether the thought goes on: any token may be drawn, unless its end is forced."""
-        return self._opened and not self._closed
+        return self._opened and not self.closed
 
     @property
     def forced(self) -> int | None:
@@ -77,7 +78,7 @@ class Thought:
     def take(self, spelt: bytes) -> bytes | None:
         """Take a token's bytes. What of them belongs to the answer; None if the token is the
         thought's alone."""
-        if self._closed:
+        if self.closed:
             if not spelt.strip() and self._spaces < MOST_SPACES:
                 self._spaces += 1
                 return None
@@ -96,7 +97,7 @@ class Thought:
         elif self._budget is not None:
             self._budget -= 1
         _, closer, answer = read.partition(self._closer)
-        self._closed = bool(closer)
+        self.closed = bool(closer)
         self._read = read[-len(self._closer) :]
         self.over = bool(answer.strip())
         # White space that touches a marker belongs to it.
