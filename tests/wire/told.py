@@ -33,7 +33,7 @@ from antiphon.engines.port import (
 from antiphon.prompting.prompter import TextPrompter
 from antiphon.runs.catalogue import ServedModel
 from prompting import vocabularies
-from responsory.segments.formats import FORMATS, family
+from responsory.segments.formats import family
 
 CAPABILITIES = frozenset(
     value for name, value in vars(Capability).items() if not name.startswith("_")
@@ -199,10 +199,13 @@ async def told(
     form: str = "think+hermes",
     template: str = TEMPLATE,
     without: frozenset[str] = frozenset(),
+    markers: Sequence[str] = (),
     **settings: Any,
 ) -> AsyncIterator[Told]:
-    """``form``: the family of the model. ``without``: capabilities that the engine lacks."""
+    """``form``: the family of the model. ``without``: capabilities that the engine lacks.
+    ``markers``: control tokens beside the usual ones."""
     vocabulary = vocabularies.train_byte_level(vocabularies.smollm_split())
+    vocabulary.add_special_tokens(list(markers))
     vocabulary.post_processor = processors.TemplateProcessing(
         single=f"{BOS} $A", special_tokens=[(BOS, vocabulary.token_to_id(BOS))]
     )
@@ -228,7 +231,7 @@ async def told(
         prompter=prompter,
         info=info,
         format=family(form),
-        format_of_calls=FORMATS["hermes"],
+        format_of_calls=family(form, reasoning=False),
     )
     service = make_service(engine, [model], Config(**settings))
     async with running(service):

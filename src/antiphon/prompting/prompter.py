@@ -103,10 +103,10 @@ class Prompter(Protocol):
         """Each token's own text; part of a character shows as U+FFFD. Raises like ``decode``."""
         ...
 
-    def detokenizer(self, *, skip_special: bool = True) -> Detokenizer | None:
+    def detokenizer(self, *, skip_special: bool = True, markup: str = "") -> Detokenizer | None:
         """A new one for one output; None if the engine's frames bring their own text.
 
-        ``skip_special``: control tokens of the output give no text.
+        ``skip_special``: control tokens of the output give no text, unless they are in ``markup``.
         """
         ...
 
@@ -121,6 +121,8 @@ class TextPrompter:
         self._longest_token = max(map(len, tokenizer.token_bytes), default=1)
         self._showing = Detokenizer(tokenizer.token_bytes)
         self._skipping = Detokenizer(tokenizer.token_bytes, hidden=tokenizer.special_ids)
+        self._reading: dict[str, Detokenizer] = {}
+        """By the markup that is to be read; there is one for each way to read the model."""
         self.traits = TemplateTraits()
         """The shape in which the template wants a history."""
         if template is not None:
@@ -248,8 +250,23 @@ class TextPrompter:
     def spell(self, tokens: Sequence[int]) -> list[str]:
         return spelled_apart(self.ids(tokens), self._tokenizer.token_bytes)
 
-    def detokenizer(self, *, skip_special: bool = True) -> Detokenizer:
-        return (self._skipping if skip_special else self._showing).fresh()
+    def detokenizer(self, *, skip_special: bool = True, markup: str = "") -> Detokenizer:
+        if not skip_special:
+            return self._showing.fresh()
+        if not markup:
+            return self._skipping.fresh()
+        known = self._reading.get(markup)
+        if known is None:
+            tokenizer = self._tokenizer
+            hidden = frozenset(
+                token
+                for token in tokenizer.special_ids
+                if tokenizer.token_bytes[token].decode("utf-8", "replace") not in markup
+            )
+            same = hidden == tokenizer.special_ids
+            known = self._skipping if same else Detokenizer(tokenizer.token_bytes, hidden)
+            self._reading[markup] = known
+        return known.fresh()
 
 
 def checked_ids(tokens: Sequence[int], vocab_size: int) -> array[int]:

@@ -86,8 +86,8 @@ class ReplayPrompter:
     def spell(self, tokens: Sequence[int]) -> list[str]:
         return spelled_apart(self._bytes(tokens), _BYTES)
 
-    def detokenizer(self, *, skip_special: bool = True) -> Detokenizer | None:
-        del skip_special  # a recording has no control tokens: what it shows, it shows
+    def detokenizer(self, *, skip_special: bool = True, markup: str = "") -> Detokenizer | None:
+        del skip_special, markup  # a recording has no control tokens: what it shows, it shows
         return _SHOWING.fresh() if self._ids_are_bytes else None
 
     def _bytes(self, tokens: Sequence[int]) -> array[int]:

@@ -9,6 +9,7 @@ from antiphon.errors import InvalidRequest
 from antiphon.runs.begun import begun
 from antiphon.runs.choice import Choice
 from antiphon.runs.forms import TAIL, grammar_spec
+from antiphon.runs.markup import markup
 from antiphon.runs.plan import RunPlan
 from responsory.segments import Segmenter, Spec
 
@@ -81,7 +82,9 @@ def choice_for(plan: RunPlan, request: EngineRequest) -> Choice:
         key=request.key,
         index=request.choice,
         prompt=request.prompt,
-        detokenizer=plan.model.prompter.detokenizer(skip_special=plan.skip_special),
+        detokenizer=plan.model.prompter.detokenizer(
+            skip_special=plan.skip_special, markup=markup(plan.format, calls=plan.calls)
+        ),
         segmenter=Segmenter(
             _format(plan, request.prompt),
             stop=plan.stop,
