@@ -2,7 +2,8 @@
 
 ``serve`` and ``tests`` are the README's two commands; ``lint``, ``types``, ``lifecycle``,
 ``transport``, ``families``, ``splits``, ``templates`` and ``conformance`` are the gates beside
-them, ``bench`` measures. Environments are reused between runs: the install step is then a quick look.
+them, ``bench`` measures. Environments are reused between runs: the install step is then a quick
+look.
 """
 
 from __future__ import annotations

@@ -30,8 +30,8 @@ ARROWS: dict[str, set[str]] = {
         "transport.settings",
     },
     "config": {
-        "errors", "responsory.projections", "transport.addresses", "transport.limits",
-        "transport.settings",
+        "errors", "responsory.projections", "responsory.segments", "transport.addresses",
+        "transport.limits", "transport.settings",
     },
     "engines": {"errors"},
     "engines.torch": {
@@ -42,7 +42,7 @@ ARROWS: dict[str, set[str]] = {
     "greeting": {"config", "runs.catalogue"},
     "loading": {
         "config", "engines", "errors", "models.files", "prompting", "responsory.segments",
-        "runs.catalogue",
+        "runs.catalogue", "runs.model_formats",
     },
     "models": {"errors"},
     "prompting": {"errors", "models", "requests"},

@@ -22,11 +22,11 @@ from antiphon.engines.replay import ReplayEngine
 from antiphon.engines.supervisor import Supervisor
 from antiphon.errors import StartupError
 from antiphon.models.files import ModelFiles, resolve
-from antiphon.prompting.model_formats import formats_of
 from antiphon.prompting.prompter import TextPrompter
 from antiphon.prompting.replay_prompter import ReplayPrompter
 from antiphon.prompting.unasked_thought import thinks_unasked
 from antiphon.runs.catalogue import ServedModel
+from antiphon.runs.model_formats import formats_of
 from responsory.segments import Spec, family
 
 Loaded: TypeAlias = tuple[EnginePort, list[ServedModel], ServedModel]

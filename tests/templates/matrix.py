@@ -27,11 +27,11 @@ from antiphon.config import Config
 from antiphon.engines.port import EngineInfo
 from antiphon.errors import StartupError
 from antiphon.prompting.message_content import as_parts, as_text
-from antiphon.prompting.model_formats import formats_of
 from antiphon.prompting.prompter import TextPrompter
 from antiphon.prompting.template import ChatTemplate
 from antiphon.prompting.tokenizer import load_tokenizer
 from antiphon.runs.catalogue import ServedModel
+from antiphon.runs.model_formats import formats_of
 from known_replies import FILES
 from templates.conversations import CONVERSATIONS, Conversation
 from wire.told import CAPABILITIES, PATHS, TellingEngine

@@ -7,9 +7,10 @@ from itertools import takewhile
 from typing import Any, Protocol
 
 from antiphon.errors import InvalidRequest
-from antiphon.prompting.call_example import KEY, NAME, VALUE
 from antiphon.prompting.template import Message
 
+NAME = "probe_weather"
+KEY, VALUE = "probe_place", "Reykjavik"
 QUESTION: Message = {"role": "user", "content": "probe of a question"}
 ANSWER = "probe of an answer"
 THOUGHT = "probe of a thought"

@@ -15,15 +15,17 @@ from typing import Any, Literal
 
 import attrs
 
-from antiphon.prompting.call_example import KEY, NAME, VALUE
 from antiphon.prompting.probes import (
     ANSWER,
     ARGUMENTS,
+    KEY,
     LONG_ID,
+    NAME,
     QUESTION,
     SHORT_ID,
     THOUGHT,
     TOOL,
+    VALUE,
     Writes,
     called,
     turn_of,

@@ -9,20 +9,12 @@ import json
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from antiphon.prompting.call_example import KEY, NAME, VALUE, example
 from antiphon.prompting.template import Message
-from responsory.segments import Spec
 
 WORDS = (
     "You can call tools. Here they are, one a line, as JSON:\n{tools}\n"
     "To call one, answer with nothing but\n{call}"
 )
-
-
-def spelled_call(spec: Spec) -> str:
-    """A call as the family of ``spec`` writes it, to be shown to a model."""
-    called = example(spec).replace(NAME, "name_of_the_tool")
-    return called.replace(KEY, "name_of_an_argument").replace(VALUE, "its value")
 
 
 def with_told_tools(

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from antiphon.prompting.call_example import TOOL
+from antiphon.runs.call_example import TOOL
 from responsory.segments import Mode, Spec
 from responsory.segments.written import Exactly, InOrder, OneOf, Rules, Times, Written
 

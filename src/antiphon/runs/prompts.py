@@ -15,7 +15,7 @@ from antiphon.prompting.conversation import (
     response_messages,
     shown_tools,
 )
-from antiphon.prompting.told_tools import spelled_call, with_told_tools
+from antiphon.prompting.told_tools import with_told_tools
 from antiphon.prompting.truncation import without_oldest
 from antiphon.requests.chat import ChatRequest
 from antiphon.requests.completions import CompletionRequest
@@ -23,6 +23,7 @@ from antiphon.requests.input_items import InputItem, InputMessage
 from antiphon.requests.responses import ResponseRequest
 from antiphon.requests.template_names import template_variables
 from antiphon.requests.tokenize import EncodeChat, EncodePrompt
+from antiphon.runs.call_example import spelled_call
 from antiphon.runs.catalogue import ServedModel
 from antiphon.runs.places import placed
 from antiphon.runs.plan import EchoedPrompt

@@ -5,16 +5,16 @@ from __future__ import annotations
 import pytest
 
 from antiphon.errors import StartupError
-from antiphon.prompting.model_formats import (
+from antiphon.prompting.prompter import TextPrompter
+from antiphon.prompting.template import ChatTemplate
+from antiphon.prompting.tokenizer import load_tokenizer
+from antiphon.prompting.unasked_thought import thinks_unasked
+from antiphon.runs.model_formats import (
     ModelFormats,
     call_family,
     formats_of,
     reasoning_family,
 )
-from antiphon.prompting.prompter import TextPrompter
-from antiphon.prompting.template import ChatTemplate
-from antiphon.prompting.tokenizer import load_tokenizer
-from antiphon.prompting.unasked_thought import thinks_unasked
 from known_replies import FILES
 from prompting.vocabularies import CHATML
 from responsory.segments import family

@@ -6,8 +6,8 @@ It is one call of one tool with one argument, a text of letters, so every family
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping
 
+from antiphon.prompting.probes import KEY, NAME, VALUE
 from responsory.segments import Spec, Tool
 from responsory.segments.holding import answer_written
 from responsory.segments.written import (
@@ -21,13 +21,6 @@ from responsory.segments.written import (
     Written,
 )
 
-NAME = "probe_weather"
-KEY, VALUE = "probe_place", "Reykjavik"
-SCHEMA: Mapping[str, object] = {
-    "type": "object",
-    "properties": {KEY: {"type": "string", "enum": [VALUE]}},
-    "required": [KEY],
-}
 TOOL = Tool(
     NAME,
     parameters={
@@ -44,6 +37,12 @@ def example(spec: Spec) -> str:
         return _text(answer_written(spec, [TOOL], forced=True, most=1))
     except (ValueError, NotImplementedError):
         return ""
+
+
+def spelled_call(spec: Spec) -> str:
+    """The same to be shown to a model, which is to put its own words in."""
+    called = example(spec).replace(NAME, "name_of_the_tool")
+    return called.replace(KEY, "name_of_an_argument").replace(VALUE, "its value")
 
 
 def fixed_parts(spec: Spec) -> list[str]:

@@ -17,11 +17,11 @@ from difflib import SequenceMatcher
 import attrs
 
 from antiphon.errors import StartupError
-from antiphon.prompting.call_example import NAME, TOOL, example, fixed_parts
 from antiphon.prompting.probes import (
     ANSWER,
     ARGUMENTS,
     LONG_ID,
+    NAME,
     QUESTION,
     SHORT_ID,
     THOUGHT,
@@ -32,6 +32,7 @@ from antiphon.prompting.probes import (
 from antiphon.prompting.probes import TOOL as SHOWN
 from antiphon.prompting.prompter import TextPrompter
 from antiphon.prompting.template_traits import REASONING_KEYS
+from antiphon.runs.call_example import TOOL, example, fixed_parts
 from responsory.commands import CallClosed, CallInput, CallOpened, Reasoning, Text
 from responsory.segments import Piece, Segmenter, Spec, Tools, family
 from responsory.segments.formats import CALLS, REASONING
