@@ -21,11 +21,12 @@ ROOT = Path(__file__).parents[2]
 KNOWN = {
     "antiphon": ("benchmarks.engine.ours", "Ours"),
     "antiphon apart": ("benchmarks.engine.ours", "OursApart"),
+    "antiphon held": ("benchmarks.engine.held", "OursHeld"),
     "bare forward": ("benchmarks.engine.bare", "Bare"),
     "llama.cpp": ("benchmarks.engine.llama_cpp", "LlamaCpp"),
     "transformers": ("benchmarks.engine.with_transformers", "WithTransformers"),
 }
-OURS = ("antiphon", "antiphon apart", "bare forward")
+OURS = ("antiphon", "antiphon apart", "antiphon held", "bare forward")
 """Those for which the form of the weights can be chosen."""
 
 

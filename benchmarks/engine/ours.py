@@ -11,7 +11,7 @@ from typing import get_args
 import attrs
 from benchmarks.engine.loads import NotMeasured, Sizes, Task, Timing, prompt, rate, sooner
 
-from antiphon.engines.port import EnginePort, EngineRequest, Finish
+from antiphon.engines.port import EnginePort, EngineRequest, Finish, GrammarSpec
 from antiphon.engines.torch import TorchEngine
 from antiphon.engines.torch.child import torch_child
 from antiphon.engines.torch.options import EngineOptions, Weights
@@ -34,6 +34,9 @@ class Answer:
 
 class Ours:
     """An engine whose thread runs beside the event loop that reads its frames."""
+
+    form: GrammarSpec | None = None
+    """What every answer is held to."""
 
     def __init__(self, model: str | None, weights: str) -> None:
         self._loop = asyncio.new_event_loop()
@@ -82,7 +85,7 @@ class Ours:
                 EngineRequest(
                     key=self._key, id=f"{self._key}-0", group=self._key, model="",
                     prompt=array("I", ids), max_tokens=count, temperature=0.0, ignore_eos=True,
-                    cache_salt=salt,
+                    cache_salt=salt, grammar=self.form,
                 )
             )  # fmt: skip
         open_keys = set(answers)

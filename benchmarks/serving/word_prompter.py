@@ -32,6 +32,7 @@ class WordPrompter:
     takes_chats = True
     writes_prompts = False
     takes_tools = False
+    shows_calls = False
     takes_documents = False
     variables = frozenset[str]()
 
@@ -53,8 +54,8 @@ class WordPrompter:
     def spell(self, tokens: Sequence[int]) -> list[str]:
         return spelled_apart(self.ids(tokens), self._table)
 
-    def detokenizer(self, *, skip_special: bool = True) -> Detokenizer:
-        del skip_special  # there are none
+    def detokenizer(self, *, skip_special: bool = True, markup: str = "") -> Detokenizer:
+        del skip_special, markup  # there are none
         return self._detokenizer.fresh()
 
     def _prompt(self) -> array[int]:

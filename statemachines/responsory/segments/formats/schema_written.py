@@ -182,6 +182,10 @@ class SchemaWriter:
                 return OneOf((Exactly(notation.true), Exactly(notation.false)))
             case "null":
                 return Exactly(notation.null)
+            case _:
+                return self._number(schema)
+
+    def _number(self, schema: Mapping[str, JSON]) -> Written:
         numbers = {key: schema[key] for key in schema.keys() & {*NUMBERS, "type"}}
         return JsonText(numbers, self._tool.strict, self._tool.place)
 
