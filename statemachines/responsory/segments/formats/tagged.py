@@ -74,8 +74,8 @@ class Place(Enum):
 class TaggedReader(CallReader):
     """See the module and ``CallReader``."""
 
-    __slots__ = ("_bare", "_custom", "_form", "_parameter", "_place", "_schema", "_seen", "_start",
-                 "_tools", "_value")  # fmt: skip
+    __slots__ = ("_bare", "_custom", "_ended", "_form", "_parameter", "_place", "_schema", "_seen",
+                 "_start", "_tools", "_value")  # fmt: skip
 
     def __init__(self, form: TaggedCalls, tools: Tools) -> None:
         super().__init__()
@@ -89,6 +89,8 @@ class TaggedReader(CallReader):
         self._value = TaggedValue(STRING)
         self._start = False
         """No text of the value came."""
+        self._ended = False
+        """The tag behind the value came, and nothing behind that yet."""
         self._bare = True
         """No parameter came."""
         self._parameter = form.parameter
@@ -120,9 +122,15 @@ class TaggedReader(CallReader):
 
     def finish(self, *, cut: bool) -> Sequence[CallInput | CallClosed]:
         """A call whose last value is whole is closed, unless it was cut; see ``CallReader``."""
-        if self._place is Place.VALUE or cut:
-            return []
-        return [CallClosed()] if self._bare else [CallInput("}"), CallClosed()]
+        rest = ""
+        if self._place is Place.VALUE:
+            if not self._ended:
+                return []
+            rest = self._value.end()
+        if not cut and not self._bare:
+            rest += "}"
+        told: list[CallInput | CallClosed] = [CallInput(rest)] if rest else []
+        return told if cut else [*told, CallClosed()]
 
     def _read_header(self, text: str, at: int, parts: list[Part]) -> int:
         before = len(self._seen)
@@ -189,19 +197,38 @@ class TaggedReader(CallReader):
         if self._start and at < len(text):
             self._start = False
             at += text[at] == "\n"
-        close = text.find(form.value_end, at)
+        self._ended = False
+        close = self._find_end(text, at)
         stop = held_from(text, at, form.value_end) if close < 0 else close
         if form.lines and stop > at and text[stop - 1] == "\n":
             stop -= 1
         if stop > at and (shown := self._value.add(text[at:stop])):
             parts.append(Part(stop, CallInput(shown)))
-        if close < 0:
+        if close < 0 or self._ended:
             return stop
         end = close + len(form.value_end)
         if shown := self._value.end():
             parts.append(Part(end, CallInput(shown)))
         self._place = Place.TAGS
         return end
+
+    def _find_end(self, text: str, at: int) -> int:
+        """Where the tag behind the value stands; -1 if it does not.
+
+        It is one where another tag follows, or nothing: then ``_ended`` is set, since it is not
+        certain yet. Before other text it is text itself.
+        """
+        tag = self._form.value_end
+        close = text.find(tag, at)
+        while close >= 0:
+            end = close + len(tag)
+            space = SPACE.match(text, end)
+            following = text[space.end() if space else end :][:1]
+            if following in ("", "<"):
+                self._ended = not following
+                return close
+            close = text.find(tag, end)
+        return -1
 
 
 def held_from(text: str, at: int, closer: str) -> int:

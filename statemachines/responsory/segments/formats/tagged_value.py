@@ -1,7 +1,9 @@
 """A value that is written as it is, as JSON of the type that its schema allows.
 
-A string is passed on while it comes, and so is an array or an object that begins as one of JSON.
-Any other value is looked at when it is whole: what is no JSON text of an allowed type is a string.
+A string is passed on while it comes, once it can be nothing else: one that may be ``null`` is held
+while it may become that. So is an array or an object where no string may stand in its place, with
+what Python writes otherwise turned into JSON. Any other value is looked at when it is whole: what
+is no JSON text of an allowed type is a string.
 """
 
 from __future__ import annotations
@@ -11,9 +13,13 @@ import json
 import re
 from typing import Any
 
+from responsory.segments.formats.python_literal import PythonLiteral
+
 WORDS = {"True": "true", "False": "false", "None": "null"}
 """What models that learnt Python write for these."""
 NUMBER = re.compile(r"-?(?:0|[1-9][0-9]*)(?:\.[0-9]+)?(?:[eE][+-]?[0-9]+)?")
+BEGUN_NUMBER = re.compile(r"-?(?:0|[1-9][0-9]*)?(?:\.[0-9]*)?(?:[eE][+-]?[0-9]*)?")
+BEGUN = {"boolean": ("true", "false", "True", "False"), "null": ("null", "None")}
 STRING = frozenset({"string"})
 OPEN = re.compile(r"\s*(?:\[|\{)\s*")
 DEEPEST = 200
@@ -28,14 +34,16 @@ def escaped(text: str) -> str:
 class TaggedValue:
     """``add`` text as it comes and then ``end`` it; both give the JSON that is certain."""
 
-    __slots__ = ("_held", "_streams", "_types", "is_string")
+    __slots__ = ("_held", "_literal", "_types", "_whole", "is_string")
 
     def __init__(self, types: frozenset[str]) -> None:
         self._types = types
         self.is_string = types == STRING
         """Whatever comes is one; it has begun."""
-        self._streams: bool | None = None if not self.is_string else True
-        self._held: list[str] = []
+        self._literal: PythonLiteral | None = None
+        self._whole = False
+        """Only all of it tells what it is."""
+        self._held = ""
 
     def begin(self) -> str:
         """What stands before the first text."""
@@ -45,29 +53,59 @@ class TaggedValue:
         """Text of the value."""
         if self.is_string:
             return escaped(text)
-        if self._streams:
-            return text
-        self._held.append(text)
-        if self._streams is None:
-            held = "".join(self._held)
-            self._streams = _is_json(held, self._types)
-            self._held = [held]
-            if self._streams:
-                self._held.clear()
-                return held.lstrip()
-        return ""
+        if self._literal is not None:
+            return _read(self._literal, text)
+        self._held += text
+        if self._whole:
+            return ""
+        return self._decided()
 
     def end(self) -> str:
         """The value is whole."""
         if self.is_string:
             return '"'
-        return "" if self._streams else as_json("".join(self._held), self._types)
+        if self._literal is not None:
+            return self._literal.finish()
+        return as_json(self._held, self._types)
+
+    def _decided(self) -> str:
+        """What is held, if it tells what the value is."""
+        held = self._held
+        if "string" in self._types:
+            if _may_be_other(held.strip(), self._types):
+                return ""
+            self.is_string, self._held = True, ""
+            return f'"{escaped(held)}'
+        begun = _begins_literal(held, self._types)
+        self._whole = begun is False
+        if not begun:
+            return ""
+        self._literal, self._held = PythonLiteral(), ""
+        return _read(self._literal, held.lstrip())
 
 
-def _is_json(text: str, types: frozenset[str]) -> bool | None:
-    """Whether an array or an object begins here as JSON writes it; None: that is not known yet."""
-    if "string" in types and len(types) < 7:
-        return False  # only the whole tells
+def _read(literal: PythonLiteral, text: str) -> str:
+    """What more text of a literal is in JSON; what is none is passed on as it is."""
+    at, shown = literal.read(text, 0)
+    rest = text[at:]
+    return shown if literal.complete and not rest.strip() else shown + rest
+
+
+def _may_be_other(bare: str, types: frozenset[str]) -> bool:
+    """Whether text that begins so may be a value of an allowed type that is no string."""
+    if not bare:
+        return True
+    words = [word for kind, words in BEGUN.items() if kind in types for word in words]
+    if any(word.startswith(bare) for word in words):
+        return True
+    if types & {"number", "integer"} and BEGUN_NUMBER.fullmatch(bare):
+        return True
+    return ("array" in types and bare[0] == "[") or ("object" in types and bare[0] == "{")
+
+
+def _begins_literal(text: str, types: frozenset[str]) -> bool | None:
+    """Whether an array or an object begins here, as JSON or Python write it; None: that is not
+    known yet."""
     start = text.lstrip()[:1]
     if not start:
         return None
@@ -77,7 +115,7 @@ def _is_json(text: str, types: frozenset[str]) -> bool | None:
     following = text[opened.end() :][:1] if opened else ""
     if not following:
         return None
-    return following in ('"]{[-0123456789tfn' if start == "[" else '"}')
+    return following in ("\"']{[-0123456789tfnTFN" if start == "[" else "\"'}")
 
 
 def as_json(text: str, types: frozenset[str]) -> str:
