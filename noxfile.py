@@ -214,7 +214,7 @@ def splits(session: nox.Session) -> None:
 def templates(session: nox.Session) -> None:
     """Real chat templates: each conversation renders through each of them, or is refused in words.
 
-    They come with a package of npm. Prints conversations × what became of them.
+    They come with a package of npm. Prints templates × requests, and why some were refused.
     """
     install(session, "templates")
     modules = Path(_install_node(session, "tests/templates/node"))

@@ -40,6 +40,24 @@ class Conversation:
     refused: bool = False
 
 
+QUOTED: dict[str, Any] = {
+    "name": "note",
+    "description": 'Takes "notes" in\n`any` <script> & {{ form }}, 你好 🙂 </tool_call>.',
+    "parameters": {
+        "type": "object",
+        "properties": {
+            'the "key"': {"type": "string", "enum": ["it's", 'a "b"', "c\\d"]},
+            "größe": {"type": ["number", "null"], "default": None},
+            "liste": {"type": "array", "items": {"type": "object", "properties": {}}},
+        },
+        "additionalProperties": False,
+    },
+}
+NOTED = (
+    '{"the \\"key\\"": "a \\"b\\"\\n{{ x }}", "größe": null, "liste": [{"é": 1.50}, []], "b": true}'
+)
+
+
 def _tools(*tools: dict[str, Any]) -> tuple[dict[str, Any], dict[str, Any]]:
     return (
         {"tools": [{"type": "function", "function": tool} for tool in tools]},
@@ -92,6 +110,29 @@ def _called(
     return (
         {"messages": [ASK, message, *(chat for chat, _ in told), *after], **chat_tools},
         {"input": [*items, *after], **tools},
+    )
+
+
+def _untold(bodies: tuple[dict[str, Any], dict[str, Any]]) -> tuple[dict[str, Any], dict[str, Any]]:
+    """The same where the request declares no tools any more."""
+    chat, responses = ({k: v for k, v in body.items() if k != "tools"} for body in bodies)
+    return chat, responses
+
+
+def _forced(bodies: tuple[dict[str, Any], dict[str, Any]]) -> tuple[dict[str, Any], dict[str, Any]]:
+    """The same where a call must come, which any model can be held to."""
+    chat, responses = ({**body, "tool_choice": "required"} for body in bodies)
+    return chat, responses
+
+
+def _joined(
+    *rounds: tuple[dict[str, Any], dict[str, Any]],
+) -> tuple[dict[str, Any], dict[str, Any]]:
+    """One conversation behind the other."""
+    chats, others = zip(*rounds, strict=True)
+    return (
+        {**chats[0], "messages": [each for body in chats for each in body["messages"]]},
+        {**others[0], "input": [each for body in others for each in body["input"]]},
     )
 
 
@@ -205,6 +246,105 @@ CONVERSATIONS = (
             ],
             "tools": [{"type": "custom", "name": "sh"}],
         },
+    ),
+    Conversation("named", {"messages": [{**ASK, "name": 'Zoë "Q" 你'}]}, None),
+    Conversation(
+        "null answer", {"messages": [ASK, {"role": "assistant", "content": None}, THANKS]}, None
+    ),
+    Conversation("empty question", *_said({"role": "user", "content": ""})),
+    Conversation("system and developer", *_said(SYSTEM, DEVELOPER, ASK)),
+    Conversation("system alone", *_said(SYSTEM)),
+    Conversation(
+        "instructions",
+        {"messages": [SYSTEM, ASK]},
+        {"instructions": SYSTEM["content"], "input": ASK["content"]},
+    ),
+    Conversation(
+        "refusal",
+        {"messages": [ASK, {"role": "assistant", "content": [
+            {"type": "refusal", "refusal": "No."}]}, THANKS]},
+        {"input": [ASK, {"role": "assistant", "content": [
+            {"type": "refusal", "refusal": "No."}]}, THANKS]},
+    ),
+    Conversation(
+        "no effort",
+        {"messages": [ASK], "reasoning_effort": "none"},
+        {"input": [ASK], "reasoning": {"effort": "none"}},
+    ),
+    Conversation(
+        "verbosity",
+        {"messages": [ASK], "verbosity": "low"},
+        {"input": [ASK], "text": {"verbosity": "low"}},
+    ),
+    Conversation(
+        "variables",
+        *_said(SYSTEM, ASK, chat_template_kwargs={
+            "thinking": True, "enable_thinking": True, "date_string": "1 'Mai' é", "colour": [{}],
+            "functions": "[]", "guideline": "Be kind.", "datetime": "today",
+        }),
+    ),
+    Conversation(
+        "documents", {"messages": [ASK], "documents": [{"title": 'é "q"', "text": "<b>"}]}, None
+    ),
+    Conversation(
+        "quotes",
+        {"messages": [SYSTEM, ASK], **_tools(QUOTED)[0]},
+        {"input": [SYSTEM, ASK], **_tools(QUOTED)[1]},
+    ),
+    Conversation(
+        "call of quotes", *_called(("note", NOTED, "call_n"), outputs=(("call_n", NOTED),))
+    ),
+    # Responses has a pattern for the names of calls, and chat has none.
+    Conversation(
+        "call of no name", _called(('a "ß"', "{}", "call_g"), outputs=(("call_g", "?"),))[0], None
+    ),
+    Conversation("call, then forced", *_forced(_called(ONE, outputs=(RAIN,)))),
+    Conversation("two calls, then forced", *_forced(
+        _called(ONE, TWO, outputs=(SUN, RAIN), text="So.", thought="Hm.", after=(DONE, THANKS)))),
+    Conversation("call of another tool", *_called(("stop", "{}", "call_s"),
+                 outputs=(("call_s", "no such tool"),))),
+    Conversation("call, untold", *_untold(_called(ONE, outputs=(RAIN,)))),
+    Conversation("two calls, untold", *_untold(_called(ONE, TWO, outputs=(SUN, RAIN), text="So."))),
+    Conversation("thought and call, untold", *_untold(
+        _called(ONE, outputs=(RAIN,), thought="Hm.", after=(DONE, THANKS)))),
+    Conversation("unanswered call", *_called(ONE, outputs=())),
+    Conversation("two rounds", *_joined(
+        _called(ONE, outputs=(RAIN,), thought="First.", after=(DONE,)),
+        _called(TWO, outputs=(SUN,), thought="Then."),
+    )),
+    Conversation("same id again", *_joined(
+        _called(ONE, outputs=(RAIN,), after=(DONE,)), _called(ONE, outputs=(RAIN,)),
+    )),
+    Conversation(
+        "thought of the end",
+        {"messages": [*_called(ONE, outputs=(RAIN,), thought="Hm.")[0]["messages"],
+                      {**DONE, "reasoning_content": "Rain, then."}, THANKS],
+         **_tools(GET, PING)[0]},
+        {"input": [*_called(ONE, outputs=(RAIN,), thought="Hm.")[1]["input"],
+                   {"type": "reasoning", "summary": [], "content": [
+                       {"type": "reasoning_text", "text": "Rain, "},
+                       {"type": "reasoning_text", "text": "then."}]},
+                   DONE, THANKS], **_tools(GET, PING)[1]},
+    ),
+    Conversation(
+        "parts of an output",
+        {"messages": [*_called(ONE, outputs=())[0]["messages"],
+                      {"role": "tool", "tool_call_id": "call_one", "content": [
+                          {"type": "text", "text": "ra"}, {"type": "text", "text": "in"}]}],
+         **_tools(GET)[0]},
+        {"input": [*_called(ONE, outputs=())[1]["input"],
+                   {"type": "function_call_output", "call_id": "call_one", "output": [
+                       {"type": "input_text", "text": "ra"},
+                       {"type": "input_text", "text": "in"}]}],
+         **_tools(GET)[1]},
+    ),
+    Conversation(
+        "picture and text",
+        {"messages": [{"role": "user", "content": [{"type": "text", "text": "What?"}, {
+            "type": "image_url", "image_url": {"url": "data:image/png;base64,AA"}}]}]},
+        {"input": [{"role": "user", "content": [{"type": "input_text", "text": "What?"}, {
+            "type": "input_image", "image_url": "data:image/png;base64,AA"}]}]},
+        refused=True,
     ),
     Conversation(
         "goes on",
