@@ -14,6 +14,7 @@ from hypothesis import strategies as st
 from responsory.commands import CallClosed, CallInput, CallOpened, Reasoning, Text
 from responsory.segments import Piece, Segmenter, family
 from responsory.segments.formats.gemma4 import GemmaCall
+from responsory.segments.formats.python_literal import PythonLiteral
 from responsory.segments.formats.pythonic import LFM2, LIST
 from responsory.segments.tools import Tool, Tools
 from responsory.segments.written import (
@@ -301,3 +302,25 @@ def test_what_is_generated_is_read(name: str, opener: str, form: Any, data: st.D
             assert isinstance(value["input"], str)
         else:
             assert value == {}
+
+
+@pytest.mark.parametrize(
+    ("text", "told"),
+    [
+        ("{'k' 1 2}", '{"k" 1 2}'),
+        ("[1,  }", "[1,  }"),
+        ("[1  2]", "[1  2]"),
+        ("{'a' : 1 , )", '{"a": 1 , )'),
+        ("[1 ,,2]", "[1 ,,2]"),
+        (f"[{'x' * 5000}]", f"[{'x' * 5000}]"),
+        (f"{'y' * 4097} ", f"{'y' * 4097} "),
+    ],
+    ids=range(7),
+)
+def test_of_what_breaks_nothing_is_lost(text: str, told: str) -> None:
+    for pieces in ([text], list(text), [text[:3], text[3:]]):
+        literal, out = PythonLiteral(), ""
+        for piece in pieces:
+            at, read = literal.read(piece, 0) if not literal.broken else (0, "")
+            out += read + piece[at:]
+        assert out == told

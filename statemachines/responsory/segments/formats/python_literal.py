@@ -10,21 +10,11 @@ Source: the Python Language Reference, 2.4 (literals).
 from __future__ import annotations
 
 import json
-import re
 from enum import Enum, auto
 
-from responsory.segments.formats.python_words import CODES, coded, spelled
-
-WORD = re.compile(r"[\w.+\-]*")
-SPACE = re.compile(r"\s*")
-PLAIN = re.compile(r"[^'\"\\\x00-\x1f]*")
-SIMPLE = {
-    "n": "\\n", "t": "\\t", "r": "\\r", "b": "\\b", "f": "\\f", "a": "\\u0007", "v": "\\u000b",
-    "\\": "\\\\", "'": "'", '"': '\\"', "\n": "",
-}  # fmt: skip
-ESCAPE = re.compile(r"[0-7]{1,3}|x[0-9a-fA-F]{0,2}|u[0-9a-fA-F]{0,4}|U[0-9a-fA-F]{0,8}")
-BRACKETS = {"[": "]", "(": ")", "{": "}"}
-IN_JSON = {"]": "]", ")": "]", "}": "}"}
+from responsory.segments.formats.python_words import (
+    BRACKETS, CODES, ESCAPE, IN_JSON, LONGEST_WORD, PLAIN, SIMPLE, SPACE, WORD, coded, spelled,
+)  # fmt: skip
 
 
 class Place(Enum):
@@ -53,8 +43,8 @@ class PythonLiteral:
     It ends at the first character behind it that cannot belong to it, which is left.
     """
 
-    __slots__ = ("_closers", "_escape", "_first", "_key", "_out", "_place", "_quote", "_quotes",
-                 "_raw", "_undecided", "_word")  # fmt: skip
+    __slots__ = ("_between", "_closers", "_escape", "_first", "_key", "_out", "_place", "_quote",
+                 "_quotes", "_raw", "_undecided", "_word")  # fmt: skip
 
     def __init__(self) -> None:
         self._place = Place.VALUE
@@ -71,6 +61,8 @@ class PythonLiteral:
         """An escape behind its backslash, while it is not whole."""
         self._raw = False
         self._word = ""
+        self._between = ""
+        """White space and a comma behind what was shown last."""
         self._out: list[str] = []
         self._undecided: list[tuple[int, int]] = []
         """Round brackets that may be no tuple, since no comma came: how many brackets are open, and
@@ -104,10 +96,25 @@ class PythonLiteral:
                 at = self._in_word(text, at)
             else:
                 space = SPACE.match(text, at)
-                at = space.end() if space else at
+                if space:
+                    self._between += space[0]
+                    at = space.end()
                 if at < end:
-                    at = self._mark(text, at)
+                    at = self._between_values(text, at)
         return at, self._certain()
+
+    def _between_values(self, text: str, at: int) -> int:
+        """A mark. What was passed over before it is shown where it is none."""
+        ended = self._place is Place.AFTER_STRING
+        end = self._mark(text, at)
+        if self.broken:
+            self._out.append(self._between)
+        elif end > at and text[at] == ",":
+            self._between += ","
+            return end
+        if not (ended and end == at):
+            self._between = ""
+        return end
 
     def _certain(self) -> str:
         """The output up to the first bracket that may be none."""
@@ -150,9 +157,11 @@ class PythonLiteral:
             self._ended()
             return at
         if self._place is Place.COLON:
+            if char != ":":
+                self._place = Place.BROKEN
+                return at
             self._out.append(": ")
-            self._place = Place.VALUE if char == ":" else Place.BROKEN
-            self._key = False
+            self._place, self._key = Place.VALUE, False
             return at + 1
         if self._place is not Place.VALUE and self._closers and char == self._closers[-1]:
             self._close()
@@ -221,9 +230,10 @@ class PythonLiteral:
 
     def _in_word(self, text: str, at: int) -> int:
         found = WORD.match(text, at)
-        end = found.end() if found else at
+        end = min(found.end() if found else at, at + LONGEST_WORD - len(self._word))
         self._word += text[at:end]
-        if len(self._word) > 4096:
+        if end < len(text) and found is not None and end < found.end():
+            self._out.append(self._word)
             self._place = Place.BROKEN
         elif end < len(text):
             if text[end] in "'\"" and self._word.lower() in ("r", "b", "u", "f", "br", "rb"):

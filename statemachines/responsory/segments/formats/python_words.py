@@ -1,10 +1,22 @@
-"""Words and escapes of Python's literals as JSON."""
+"""Signs, words and escapes of Python's literals, and the same in JSON."""
 
 from __future__ import annotations
 
 import json
 import re
 
+WORD = re.compile(r"[\w.+\-]*")
+SPACE = re.compile(r"\s*")
+PLAIN = re.compile(r"[^'\"\\\x00-\x1f]*")
+SIMPLE = {
+    "n": "\\n", "t": "\\t", "r": "\\r", "b": "\\b", "f": "\\f", "a": "\\u0007", "v": "\\u000b",
+    "\\": "\\\\", "'": "'", '"': '\\"', "\n": "",
+}  # fmt: skip
+ESCAPE = re.compile(r"[0-7]{1,3}|x[0-9a-fA-F]{0,2}|u[0-9a-fA-F]{0,4}|U[0-9a-fA-F]{0,8}")
+BRACKETS = {"[": "]", "(": ")", "{": "}"}
+IN_JSON = {"]": "]", ")": "]", "}": "}"}
+LONGEST_WORD = 4096
+"""Characters of a number or a bare word; a longer one is none."""
 WORDS = {
     "True": "true", "False": "false", "None": "null",
     "true": "true", "false": "false", "null": "null",
