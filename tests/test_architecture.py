@@ -26,8 +26,8 @@ ARROWS: dict[str, set[str]] = {
     },
     "app": {"api", "config", "engines.port", "runs", "transport.quart_host"},
     "cli": {
-        "config", "errors", "models", "responsory.projections", "serving", "transport.limits",
-        "transport.settings",
+        "config", "errors", "inspection", "models", "responsory.projections", "serving",
+        "transport.limits", "transport.settings",
     },
     "config": {
         "errors", "responsory.projections", "responsory.segments", "transport.addresses",
@@ -40,6 +40,7 @@ ARROWS: dict[str, set[str]] = {
     },
     "errors": set(),
     "greeting": {"config", "runs.catalogue"},
+    "inspection": {"config", "models", "prompting", "runs.model_formats"},
     "loading": {
         "config", "engines", "errors", "models.files", "prompting", "responsory.segments",
         "runs.catalogue", "runs.model_formats",

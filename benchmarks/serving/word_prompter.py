@@ -32,6 +32,7 @@ class WordPrompter:
     takes_chats = True
     writes_prompts = False
     takes_tools = False
+    takes_system = True
     shows_calls = False
     takes_documents = False
     variables = frozenset[str]()

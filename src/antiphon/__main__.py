@@ -10,6 +10,7 @@ os.environ.setdefault("OMP_NUM_THREADS", "1")
 import click
 
 from antiphon import __version__
+from antiphon.cli.doctor import doctor
 from antiphon.cli.fetch import fetch
 from antiphon.cli.serve import serve
 
@@ -22,6 +23,7 @@ def main() -> None:
 
 main.add_command(serve)
 main.add_command(fetch)
+main.add_command(doctor)
 
 if __name__ == "__main__":
     main()

@@ -44,6 +44,11 @@ class Prompter(Protocol):
         ...
 
     @property
+    def takes_system(self) -> bool:
+        """Whether a conversation can begin with a message of the system's."""
+        ...
+
+    @property
     def shows_calls(self) -> bool:
         """Whether earlier calls of a conversation can be shown to it as such."""
         ...
@@ -162,6 +167,10 @@ class TextPrompter:
     @property
     def takes_tools(self) -> bool:
         return self.traits.shows_tools
+
+    @property
+    def takes_system(self) -> bool:
+        return self.traits.takes_system
 
     @property
     def shows_calls(self) -> bool:

@@ -47,6 +47,10 @@ class ReplayPrompter:
         return True
 
     @property
+    def takes_system(self) -> bool:
+        return True
+
+    @property
     def shows_calls(self) -> bool:
         return True
 

@@ -41,11 +41,13 @@ _LETTERS = string.digits + string.ascii_letters
 
 @attrs.frozen(kw_only=True)
 class TemplateTraits:
-    """``shows_tools``: declared tools come out of it. ``shows_calls``: earlier calls do, with their
+    """``takes_system``: it has a place for a system message. ``shows_tools``: declared tools come
+    out of it. ``shows_calls``: earlier calls do, with their
     arguments. ``arguments``: as what it takes those of a
     call. ``reasoning_key``: where it reads the thought of an earlier turn. ``short_ids``: it
     refuses ids that are not nine letters and digits."""
 
+    takes_system: bool = True
     shows_tools: bool = False
     shows_calls: bool = False
     arguments: Literal["object", "text"] = "object"
@@ -102,7 +104,9 @@ def traits_of(prompter: Writes) -> TemplateTraits:
     tools = [TOOL] if shows else None
     found = _call_shape(prompter, tools)
     arguments, short_ids = found or ("object", False)
+    told_first = written(prompter, [{"role": "system", "content": ANSWER}, QUESTION])
     return TemplateTraits(
+        takes_system=ANSWER in (told_first or ""),
         shows_tools=shows,
         shows_calls=found is not None,
         arguments=arguments,

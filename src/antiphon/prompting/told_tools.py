@@ -1,4 +1,4 @@
-"""Tools in words, for a model whose chat template knows none: in its system message.
+"""Tools in words, for a model whose chat template knows none: in its first message.
 
 Earlier calls and their outputs become texts as well, so that nothing of a history is lost.
 """
@@ -23,19 +23,24 @@ def with_told_tools(
     *,
     call: str,
     calls_as_text: bool,
+    role: str = "system",
 ) -> list[Message]:
-    """The messages with the tools, and how to ``call`` one, told in the first one, which is the
-    system's. ``calls_as_text``: the template shows no calls, and knows no outputs of them."""
+    """The messages with the tools, and how to ``call`` one, told in the first one.
+
+    That is one of ``role``: the system's, or the user's where the template has none of the system.
+    ``calls_as_text``: the template shows no calls, and knows no outputs of them.
+    """
     made = [_as_text(message) if calls_as_text else message for message in messages]
     if not tools:
         return made
     lines = "\n".join(json.dumps(tool["function"], ensure_ascii=False) for tool in tools)
     words = WORDS.format(tools=lines, call=call)
-    if made and made[0]["role"] == "system":
-        made[0] = {**made[0], "content": f"{made[0]['content']}\n\n{words}"}
-    else:
-        made.insert(0, {"role": "system", "content": words})
-    return made
+    if not made or made[0]["role"] != role:
+        return [{"role": role, "content": words}, *made]
+    said = made[0]["content"]
+    # Instructions go on; a question comes last.
+    told = f"{said}\n\n{words}" if role == "system" else f"{words}\n\n{said}"
+    return [{**made[0], "content": told}, *made[1:]]
 
 
 def _as_text(message: Message) -> Message:

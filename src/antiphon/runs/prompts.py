@@ -228,6 +228,7 @@ def _render(
             None if prompter.takes_tools else tools,
             call=spelled_call(spec),
             calls_as_text=not prompter.shows_calls,
+            role="system" if prompter.takes_system else "user",
         )
         tools = tools if prompter.takes_tools else None
     with placed("messages", param):
