@@ -12,9 +12,8 @@ from __future__ import annotations
 import json
 from enum import Enum, auto
 
-from responsory.segments.formats.python_words import (
-    BRACKETS, CODES, ESCAPE, IN_JSON, LONGEST_WORD, PLAIN, SIMPLE, SPACE, WORD, coded, spelled,
-)  # fmt: skip
+from responsory.segments.formats import python_words as signs
+from responsory.segments.formats.python_words import coded, spelled
 
 
 class Place(Enum):
@@ -80,7 +79,7 @@ class PythonLiteral:
         """Text inside a string that is the same in JSON; else None, and nothing was read."""
         quiet = self._place is Place.STRING and self._escape is None and not self._quotes
         quiet = quiet and not self._undecided
-        plain = PLAIN.fullmatch(text) if quiet else None
+        plain = signs.PLAIN.fullmatch(text) if quiet else None
         return text if plain else None
 
     def read(self, text: str, at: int) -> tuple[int, str]:
@@ -95,7 +94,7 @@ class PythonLiteral:
             elif place is Place.WORD:
                 at = self._in_word(text, at)
             else:
-                space = SPACE.match(text, at)
+                space = signs.SPACE.match(text, at)
                 if space:
                     self._between += space[0]
                     at = space.end()
@@ -178,7 +177,7 @@ class PythonLiteral:
 
     def _begin(self, at: int, char: str) -> int:
         """A key or a value begins."""
-        if not (char in "'\"" or char in BRACKETS or WORD.fullmatch(char)):
+        if not (char in "'\"" or char in signs.BRACKETS or signs.WORD.fullmatch(char)):
             self._place = Place.BROKEN
             return at
         if self._place in (Place.ITEM, Place.KEY) and not self._first:
@@ -188,14 +187,14 @@ class PythonLiteral:
         if char in "'\"":
             self._out.append('"')
             self._begin_string(char)
-        elif char in BRACKETS and not self._key:
-            self._closers.append(BRACKETS[char])
+        elif char in signs.BRACKETS and not self._key:
+            self._closers.append(signs.BRACKETS[char])
             if char == "(":
                 self._undecided.append((len(self._closers), len(self._out)))
             self._out.append("{" if char == "{" else "[")
             self._place = Place.KEY if char == "{" else Place.ITEM
             self._first = True
-        elif char in BRACKETS:
+        elif char in signs.BRACKETS:
             self._place = Place.BROKEN
             return at
         else:
@@ -204,7 +203,7 @@ class PythonLiteral:
         return at + 1
 
     def _close(self) -> None:
-        closer = IN_JSON[self._closers.pop()]
+        closer = signs.IN_JSON[self._closers.pop()]
         if self._undecided and self._undecided[-1][0] > len(self._closers):
             _, place = self._undecided.pop()
             if not self._first:  # one value in brackets is itself
@@ -229,8 +228,8 @@ class PythonLiteral:
         return at + 1
 
     def _in_word(self, text: str, at: int) -> int:
-        found = WORD.match(text, at)
-        end = min(found.end() if found else at, at + LONGEST_WORD - len(self._word))
+        found = signs.WORD.match(text, at)
+        end = min(found.end() if found else at, at + signs.LONGEST_WORD - len(self._word))
         self._word += text[at:end]
         if end < len(text) and found is not None and end < found.end():
             self._out.append(self._word)
@@ -250,7 +249,7 @@ class PythonLiteral:
             return self._in_escape(text, at)
         if self._quotes:  # of three, some came
             return self._at_quotes(text, at)
-        found = PLAIN.match(text, at)
+        found = signs.PLAIN.match(text, at)
         end = found.end() if found else at
         self._out.append(text[at:end])
         if end == len(text):
@@ -284,13 +283,13 @@ class PythonLiteral:
             self._escape = None
             self._out.append(json.dumps("\\" + char, ensure_ascii=False)[1:-1])
             return at + 1
-        if not so_far and char in SIMPLE:
+        if not so_far and char in signs.SIMPLE:
             self._escape = None
-            self._out.append(SIMPLE[char])
+            self._out.append(signs.SIMPLE[char])
             return at + 1
-        if ESCAPE.fullmatch(so_far + char):
+        if signs.ESCAPE.fullmatch(so_far + char):
             self._escape = so_far + char
-            if len(self._escape) == 1 + CODES.get(self._escape[0], 99):
+            if len(self._escape) == 1 + signs.CODES.get(self._escape[0], 99):
                 self._out.append(coded(self._escape))
                 self._escape = None
             return at + 1
