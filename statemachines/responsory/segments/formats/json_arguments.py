@@ -7,6 +7,8 @@ from typing import TYPE_CHECKING
 from responsory.segments.written import Exactly, InJsonString, InOrder, JsonText
 
 if TYPE_CHECKING:
+    from collections.abc import Mapping
+
     from responsory.segments.tools import Tool
     from responsory.segments.written import Written
     from responsory.values import JSON
@@ -23,7 +25,14 @@ INPUT: dict[str, JSON] = {
 def json_arguments(tool: Tool) -> Written:
     """An object that holds to the tool's schema; of a custom tool one that holds its input."""
     if tool.kind == "function":
-        return JsonText(tool.parameters, tool.strict, tool.place)
+        return JsonText(_of_object(tool.parameters), tool.strict, tool.place)
     if tool.grammar is None:
         return JsonText(INPUT)
     return InOrder((Exactly('{"input": '), InJsonString(tool.grammar), Exactly("}")))
+
+
+def _of_object(schema: Mapping[str, JSON] | None) -> Mapping[str, JSON] | None:
+    """The schema where it allows an object: arguments are one, be it said or not."""
+    return (
+        schema if schema is None or schema.get("type") == "object" else {**schema, "type": "object"}
+    )

@@ -22,13 +22,14 @@ from antiphon.engines.torch.grammar.refused import GrammarRefused
 from antiphon.engines.torch.grammar.source import (
     ANY_OBJECT,
     ASCII,
-    WHITE_SPACE,
     checked_lark,
     from_gbnf,
 )
 from antiphon.engines.torch.grammar.vocabulary import GrammarVocabulary
 
 ANY = "(?s:.*)"
+WHITE_SPACE = r"(\x20|\x0A\x20{0,24})"
+"""Between the parts of JSON: a space, or a line and its indentation, as models write arguments."""
 
 
 def calls_source(node: Node, vocabulary: GrammarVocabulary) -> str:

@@ -51,6 +51,7 @@ WORDS = {
     "Too many items": "at one place too many ways to go on are left",
     "Expecting object schema to apply": "no text holds to it",
     "Grammar too large": "it is too large",
+    "number out of range": "a number in it is too large",
 }
 """What the compiler's messages hold where it speaks of itself, and the same in words for whoever
 writes forms."""
