@@ -265,3 +265,15 @@ def test_its_threads_end_with_it() -> None:
     gc.collect()
     thread.join(20)
     assert not thread.is_alive()
+
+
+def test_without_a_thread_a_form_cannot_be_had_now(monkeypatch: pytest.MonkeyPatch) -> None:
+    def none_left(_: threading.Thread) -> None:
+        raise RuntimeError("can't start new thread")
+
+    compiler = Compiler(vocabulary(), lambda form, made: None)
+    spec = GrammarSpec(kind="regex", text="[ab]")
+    with monkeypatch.context() as patched:
+        patched.setattr(threading.Thread, "start", none_left)
+        assert isinstance(compiler.want(spec), GrammarUnavailable)
+    assert compiler.want(spec) is None  # it is tried anew

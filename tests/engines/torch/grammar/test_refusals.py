@@ -92,6 +92,7 @@ def test_schemas(schema: Any, told: str) -> None:
 
 OTHERS = [
     ("regex", "(", "unclosed group"),
+    ("regex", "a\\", "a backslash that escapes nothing"),
     ("regex", "(?=a)b", "look-around"),
     ("regex", r"(a)\1", "backreferences"),
     ("regex", "a" * 1_000_000, "1000000 bytes; at most 16384"),

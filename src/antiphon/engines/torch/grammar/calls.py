@@ -13,17 +13,15 @@ import re
 from collections.abc import Collection, Mapping, Sequence
 from typing import Any
 
-from llguidance import regex_to_lark
-
 from antiphon.engines.torch.grammar.closed import closed
 from antiphon.engines.torch.grammar.escaped_lark import escaped_lark, escaped_regex
 from antiphon.engines.torch.grammar.nodes import Node, flat
 from antiphon.engines.torch.grammar.refused import GrammarRefused
 from antiphon.engines.torch.grammar.source import (
     ANY_OBJECT,
-    ASCII,
     checked_lark,
     from_gbnf,
+    regex_source,
 )
 from antiphon.engines.torch.grammar.vocabulary import GrammarVocabulary
 
@@ -79,7 +77,7 @@ class _Writer:
             case ["JsonText", schema, strict, _]:
                 return _json(schema, lenient=not strict)
             case ["Matching", regex]:
-                return f"/{regex_to_lark(regex, ASCII)}/"
+                return f"/{regex_source(regex)}/"
             case ["TextWithout", *_]:
                 return self._text(node, None)
             case ["OwnGrammar", _, _, place] | ["InJsonString", ["OwnGrammar", _, _, place]]:
@@ -140,7 +138,7 @@ class _Writer:
     def _text(self, node: Node, stop: str | None) -> str:
         """A free text, and the stop that ends it if it has one."""
         _, stops, starts, marks, regex, _ = node
-        any_text = f"(?:{regex_to_lark(regex, ASCII)})" if regex else ANY
+        any_text = f"(?:{regex_source(regex)})" if regex else ANY
         plain = [one for one in stops if not self._markers.match(one)]
         following = self._marks(stops) if marks else ""
         lexemes = [self._pieces(any_text, plain, first, stop) for first in (starts, ())]
@@ -198,13 +196,13 @@ class _Writer:
     def _own(self, node: Node) -> str:
         _, syntax, text, _ = node
         if syntax == "regex":
-            return f"/{regex_to_lark(text, ASCII)}/"
+            return f"/{regex_source(text)}/"
         return self._beside(checked_lark(from_gbnf(text) if syntax == "gbnf" else text))
 
     def _in_string(self, part: Node) -> str:
         match part:
             case ["Matching", regex] | ["OwnGrammar", "regex", regex, _]:
-                inside = f"/{escaped_regex(regex_to_lark(regex, ASCII))}/"
+                inside = f"/{escaped_regex(regex_source(regex))}/"
             case ["OwnGrammar", _, text, _]:
                 inside = self._beside(escaped_lark(checked_lark(text)))
             case _:

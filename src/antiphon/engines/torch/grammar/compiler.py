@@ -96,7 +96,11 @@ class Compiler:
             if len(lane.waiting) >= MOST_WAITING:
                 return GrammarUnavailable("too many forms wait to be compiled")
             self._coming[form] = lane.waiting[form] = _Job(form)
-        lane.workers.put(lambda: self._work(lane))
+        try:
+            lane.workers.put(lambda: self._work(lane))
+        except RuntimeError as failure:  # the system has no thread left
+            self.leave(form)
+            return GrammarUnavailable(f"no thread compiles forms: {failure}")
         return None
 
     def leave(self, spec: GrammarSpec) -> None:

@@ -33,6 +33,7 @@ ASCII = "dws"
 """The classes that mean ASCII alone, as in a JSON Schema's patterns: a digit is one of ten."""
 
 _DIRECTIVE = re.compile(r"%(\w+)")
+_LEFT = re.compile(r"(?<!\\)(?:\\\\)*\\\Z")
 _TAKEN = frozenset({"ignore", "import"})
 
 
@@ -49,12 +50,19 @@ def grammar_source(spec: GrammarSpec, *, lenient: bool) -> str:
             check_schema(read_schema(spec.text))
             return _schema(spec.text, lenient=lenient)
         case "regex":
-            return LLMatcher.grammar_from_lark(f"start: /{regex_to_lark(spec.text, ASCII)}/")
+            return LLMatcher.grammar_from_lark(f"start: /{regex_source(spec.text)}/")
         case "choice":
             return LLMatcher.grammar_from_lark(_choice(spec.text))
         case _:
             rules = from_gbnf(spec.text) if spec.kind == "gbnf" else spec.text
             return LLMatcher.grammar_from_lark(checked_lark(rules))
+
+
+def regex_source(regex: str) -> str:
+    """A regular expression as Lark has it between slashes. Raises ``GrammarRefused``."""
+    if _LEFT.search(regex):
+        raise GrammarRefused("it ends in a backslash that escapes nothing")
+    return str(regex_to_lark(regex, ASCII))
 
 
 def check_size(spec: GrammarSpec) -> None:
