@@ -276,7 +276,7 @@ def sample(node: Written, data: st.DataObject, rules: Mapping[str, Written], dep
         case Rule(name):
             return sample(rules[name], data, rules, depth + 1)
         case Rules(start, inner):
-            return sample(start, data, inner, depth)
+            return sample(start, data, {**rules, **inner}, depth)
         case _:
             raise AssertionError(node)
 

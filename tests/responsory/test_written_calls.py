@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Mapping
 from random import Random
 from typing import Any
 
@@ -17,6 +18,8 @@ from responsory.segments.written import (
     JsonText,
     Matching,
     OneOf,
+    Rule,
+    Rules,
     TextWithout,
     Times,
     Written,
@@ -46,8 +49,11 @@ JSON: dict[str, list[dict[str, Any]]] = {
 }
 
 
-def drawn(node: Written, draw: Random, name: str) -> str:
+def drawn(
+    node: Written, draw: Random, name: str, rules: Mapping[str, Written] | None = None
+) -> str:
     """A text of the node; ``name``: the tool whose arguments a JSON text is."""
+    rules = rules or {}
     match node:
         case Exactly(text):
             return text
@@ -60,13 +66,18 @@ def drawn(node: Written, draw: Random, name: str) -> str:
         case TextWithout():
             return draw.choice(["Oslo", "", "a <b> c", "x\ny"])
         case InOrder(parts):
-            return "".join(drawn(part, draw, _named(part, name, parts)) for part in parts)
+            return "".join(drawn(part, draw, _named(part, name, parts), rules) for part in parts)
         case OneOf(parts):
             index = draw.randrange(len(parts))
-            return drawn(parts[index], draw, TOOLS[index].name if len(parts) == 3 else name)
+            called = TOOLS[index].name if len(parts) == 3 else name
+            return drawn(parts[index], draw, called, rules)
         case Times(part, least, most):
             times = draw.randint(least, least + 1 if most is None else most)
-            return "".join(drawn(part, draw, name) for _ in range(times))
+            return "".join(drawn(part, draw, name, rules) for _ in range(times))
+        case Rules(start, inner):
+            return drawn(start, draw, name, {**rules, **inner})
+        case Rule(rule):
+            return drawn(rules[rule], draw, name, rules)
         case _:
             raise AssertionError(node)
 

@@ -10,8 +10,10 @@ from urllib.parse import quote
 from quart import Response, g
 
 from antiphon.api.json_response import json_response
+from antiphon.api.planning import in_thread
 from antiphon.api.service import Service
 from antiphon.errors import Overloaded
+from antiphon.runs.forms import calls_form, holds_calls
 from antiphon.runs.plan import RunPlan
 from antiphon.runs.run import Run
 from antiphon.runs.subscribers import Subscription
@@ -31,6 +33,8 @@ async def answer(service: Service, plan: RunPlan, ignored: Sequence[str]) -> Res
     """
     headers = ignored_header(ignored)
     started = time.perf_counter_ns()
+    if holds_calls(plan):
+        plan.calls_form = await in_thread(service, partial(calls_form, plan), "tools")
     run = service.fanout.open(plan)
     leave = partial(service.fanout.cancel, run)
     try:

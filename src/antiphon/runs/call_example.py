@@ -6,6 +6,7 @@ It is one call of one tool with one argument, a text of letters, so every family
 from __future__ import annotations
 
 import json
+from collections.abc import Mapping
 
 from antiphon.prompting.probes import KEY, NAME, VALUE
 from responsory.segments import Spec, Tool
@@ -15,6 +16,7 @@ from responsory.segments.written import (
     InOrder,
     JsonText,
     OneOf,
+    Rule,
     Rules,
     TextWithout,
     Times,
@@ -34,7 +36,7 @@ TOOL = Tool(
 def example(spec: Spec) -> str:
     """The call as the family of ``spec`` writes it; empty for one that writes none."""
     try:
-        return _text(answer_written(spec, [TOOL], forced=True, most=1))
+        return _text(answer_written(spec, [TOOL], forced=True, most=1), {})
     except (ValueError, NotImplementedError):
         return ""
 
@@ -51,20 +53,22 @@ def fixed_parts(spec: Spec) -> list[str]:
     return [piece.strip() for piece in pieces.split("\0") if piece.strip()]
 
 
-def _text(node: Written) -> str:
+def _text(node: Written, rules: Mapping[str, Written]) -> str:
     match node:
         case Exactly(text):
             return text
         case JsonText():
             return json.dumps({KEY: VALUE})
         case InOrder(parts):
-            return "".join(map(_text, parts))
+            return "".join(_text(part, rules) for part in parts)
         case OneOf(parts):
-            return _text(parts[0])
+            return _text(parts[0], rules)
         case Times(part, least, _):
-            return _text(part) * least
-        case Rules(start, _):
-            return _text(start)
+            return _text(part, rules) * least
+        case Rules(start, inner):
+            return _text(start, {**rules, **inner})
+        case Rule(name):
+            return _text(rules[name], rules)
         case TextWithout():
             return VALUE
     raise ValueError(f"a call of one text has no {type(node).__name__}")

@@ -28,19 +28,17 @@ TAIL = 32
 
 
 def grammar_spec(plan: RunPlan, prompt: Sequence[int]) -> GrammarSpec | None:
-    """What the answer to this prompt is held to; None if to nothing.
-
-    Raises ``InvalidRequest`` for a strict tool whose schema the model's own form cannot keep.
-    """
+    """What the answer to this prompt is held to; None if to nothing. Raises like ``calls_form``."""
     constraint, budget = plan.sampling.constraint, plan.thought_budget
-    calls = _holds_calls(plan)
+    calls = holds_calls(plan)
     if constraint is None and budget is None and not calls:
         return None
     opener, closer = _thought(plan, prompt)
     barred: tuple[str, ...] = ()
     form: dict[str, Any] = {"kind": "any", "text": ""}
     if calls:
-        form = {"kind": "calls", "text": json.dumps(as_json(_answer(plan, constraint)))}
+        plan.calls_form = plan.calls_form or calls_form(plan)
+        form = {"kind": "calls", "text": plan.calls_form}
         # Calls that may come anywhere may come in the thought as well: then that is text like any.
         anywhere = not plan.calls_least and constraint is None and not begins_bare(plan.format)
         if anywhere and budget is None:
@@ -57,7 +55,7 @@ def grammar_spec(plan: RunPlan, prompt: Sequence[int]) -> GrammarSpec | None:
     )
 
 
-def _holds_calls(plan: RunPlan) -> bool:
+def holds_calls(plan: RunPlan) -> bool:
     """Whether calls are held to anything: to come, to some tools, to a schema or a grammar, or to
     stand alone where a form says what else an answer is."""
     if not plan.calls or not plan.callable:
@@ -69,10 +67,14 @@ def _holds_calls(plan: RunPlan) -> bool:
     return bool(plan.calls_least) or held or limited
 
 
-def _answer(plan: RunPlan, constraint: Constraint | None) -> Written:
-    """The whole answer, behind its thought."""
+def calls_form(plan: RunPlan) -> str:
+    """The whole answer behind its thought, as the text of a ``GrammarSpec``.
+
+    Raises ``InvalidRequest`` for a strict tool whose schema the model's own form cannot keep.
+    """
+    constraint = plan.sampling.constraint
     try:
-        return answer_written(
+        answer = answer_written(
             plan.format,
             plan.callable,
             forced=bool(plan.calls_least),
@@ -85,6 +87,7 @@ def _answer(plan: RunPlan, constraint: Constraint | None) -> Written:
             code="invalid_schema",
             param=refusal.place,
         ) from None
+    return json.dumps(as_json(answer))
 
 
 def _constrained(constraint: Constraint) -> Written:

@@ -57,5 +57,9 @@ def _fixed(node: Written) -> Iterator[str]:
         case InOrder(parts) | OneOf(parts):
             for part in parts:
                 yield from _fixed(part)
-        case Times(part, _, _) | Rules(part, _):
+        case Times(part, _, _):
             yield from _fixed(part)
+        case Rules(start, rules):
+            yield from _fixed(start)
+            for rule in rules.values():
+                yield from _fixed(rule)

@@ -156,6 +156,9 @@ class RunPlan:
     """The tools that may be called, in order."""
     calls_least: int = 0
     """So many calls must come."""
+    calls_form: str | None = None
+    """The form of an answer with calls (``forms.calls_form``), once it was made: of hundreds of
+    tools it takes a while, and the choices of a run have the same one."""
     thought_budget: int | None = None
     """Tokens of reasoning after which its end is forced."""
     within: bool = False

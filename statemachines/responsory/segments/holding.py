@@ -12,11 +12,21 @@ from typing import TYPE_CHECKING
 
 from responsory.commands import Text
 from responsory.segments.formats.spec import Call, Mode, Spec
-from responsory.segments.written import Exactly, InOrder, OneOf, TextWithout, Times
+from responsory.segments.written import (
+    Exactly,
+    InOrder,
+    OneOf,
+    Rule,
+    Rules,
+    TextWithout,
+    Times,
+)
 
 if TYPE_CHECKING:
     from responsory.segments.tools import Tool
     from responsory.segments.written import Written
+
+CALL = "call"
 
 
 def answer_written(
@@ -79,10 +89,12 @@ def _calls(begin: Mode, tools: Sequence[Tool], most: int | None) -> Written:
     if form.several:
         return InOrder((Exactly(opener), form.written(tools, most=most)))
     one = InOrder((Exactly(opener), form.written(tools, most=1)))
-    more = Times(InOrder((Exactly(form.between), one)), 0, None if most is None else most - 1)
+    more = Times(
+        InOrder((Exactly(form.between), Rule(CALL))), 0, None if most is None else most - 1
+    )
     # A marker between two may stand before the first as well, behind a thought.
     lead = (Times(Exactly(form.between), 0, 1),) if form.between in begin.markers else ()
-    return InOrder((*lead, one, more))
+    return Rules(InOrder((*lead, Rule(CALL), more)), {CALL: one})
 
 
 def _among_text(
@@ -92,23 +104,26 @@ def _among_text(
     most: int | None,
 ) -> Written:
     stops, starts = tuple(anywhere), tuple(bare)
+    # Each form is written once, and referred to behind each of its openers.
+    forms = list(dict.fromkeys(call.format for call in (*anywhere.values(), *bare.values())))
+    names = {form: f"calls_{chr(ord('a') + at)}" for at, form in enumerate(forms)}
 
     def called(starts: tuple[str, ...]) -> list[Written]:
         """A text and the calls that it leads to."""
         text = TextWithout(stops, starts, marks=True)
         return [
-            InOrder((text, Exactly(opener), call.format.written(tools, most=most)))
+            InOrder((text, Exactly(opener), Rule(names[call.format])))
             for opener, call in anywhere.items()
         ]
 
     rest: list[Written] = [TextWithout(stops, marks=True)]
     if anywhere:
         rest.insert(0, Times(OneOf(tuple(called(()))), 0, None))
-    if not bare:
-        return InOrder(tuple(rest))
-    begun = [
-        InOrder((Exactly(opener), call.format.written(tools, most=most)))
-        for opener, call in bare.items()
-    ]
-    ways = [InOrder((one, *rest)) for one in (*begun, *called(starts))]
-    return OneOf((*ways, TextWithout(stops, starts, marks=True)))
+    start: Written = InOrder(tuple(rest))
+    if bare:
+        begun = [
+            InOrder((Exactly(opener), Rule(names[call.format]))) for opener, call in bare.items()
+        ]
+        ways = [InOrder((one, *rest)) for one in (*begun, *called(starts))]
+        start = OneOf((*ways, TextWithout(stops, starts, marks=True)))
+    return Rules(start, {names[form]: form.written(tools, most=most) for form in forms})

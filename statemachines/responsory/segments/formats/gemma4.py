@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING
 
 from responsory.commands import CallClosed, CallInput
 from responsory.immutable import immutable
-from responsory.segments.formats.gemma4_written import gemma_object
+from responsory.segments.formats.gemma4_written import gemma_calls
 from responsory.segments.formats.phrase import SPACE, Gap, Phrase
 from responsory.segments.formats.python_words import spelled
 from responsory.segments.formats.spec import (
@@ -31,7 +31,7 @@ from responsory.segments.formats.spec import (
 from responsory.segments.formats.tagged import held_from
 from responsory.segments.formats.tagged_value import escaped
 from responsory.segments.json_value import SPACE as SPACES
-from responsory.segments.written import Exactly, InOrder, OneOf
+from responsory.segments.written import Exactly, InOrder
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
@@ -58,11 +58,7 @@ class GemmaCall(CallFormat):
         return GemmaReader(tools)
 
     def written(self, tools: Sequence[Tool], *, most: int | None) -> Written:  # noqa: ARG002
-        calls = [
-            InOrder((Exactly(f"call:{tool.name}"), gemma_object(tool), Exactly(CLOSER)))
-            for tool in tools
-        ]
-        return OneOf(tuple(calls))
+        return InOrder((gemma_calls(tools), Exactly(CLOSER)))
 
 
 class Place(Enum):

@@ -6,8 +6,14 @@ import json
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING
 
-from responsory.segments.formats.schema_written import Notation, SchemaWriter, own_text, text_regex
-from responsory.segments.written import Exactly, InOrder, Matching, TextWithout
+from responsory.segments.formats.schema_written import (
+    Notation,
+    SchemaWriter,
+    own_text,
+    text_regex,
+    with_any_value,
+)
+from responsory.segments.written import Exactly, InOrder, Matching, OneOf, TextWithout
 
 if TYPE_CHECKING:
     from responsory.segments.tools import Tool
@@ -57,7 +63,13 @@ class Gemma(Notation):
         return InOrder((KEY, Exactly(":")))
 
 
-def gemma_object(tool: Tool) -> Written:
+def gemma_calls(tools: Sequence[Tool]) -> Written:
+    """The name and the arguments of a call of one of the tools."""
+    calls = [InOrder((Exactly(f"call:{tool.name}"), _object(tool))) for tool in tools]
+    return with_any_value(Gemma(), OneOf(tuple(calls)))
+
+
+def _object(tool: Tool) -> Written:
     """The object of a call's arguments, brackets included."""
     if tool.kind == "custom":
         text = (

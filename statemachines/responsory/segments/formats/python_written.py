@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING
 
-from responsory.segments.formats.schema_written import Notation, SchemaWriter
-from responsory.segments.written import Exactly, InJsonString, InOrder, JsonText, Matching
+from responsory.segments.formats.schema_written import Notation, SchemaWriter, with_any_value
+from responsory.segments.written import Exactly, InJsonString, InOrder, JsonText, Matching, OneOf
 
 if TYPE_CHECKING:
     from responsory.segments.tools import Tool
@@ -45,7 +45,12 @@ class Python(Notation):
         return InOrder((STRING, Exactly(": ")))
 
 
-def python_call(tool: Tool) -> Written:
+def python_calls(tools: Sequence[Tool]) -> Written:
+    """A call of one of the tools."""
+    return with_any_value(Python(), OneOf(tuple(map(_call, tools))))
+
+
+def _call(tool: Tool) -> Written:
     """``name(key=value, …)``."""
     if tool.kind == "custom":
         text = STRING if tool.grammar is None else InJsonString(tool.grammar)

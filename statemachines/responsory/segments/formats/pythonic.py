@@ -25,11 +25,10 @@ from responsory.segments.formats.envelope import JsonEnvelope
 from responsory.segments.formats.json_list import with_bare_calls
 from responsory.segments.formats.phrase import SPACE, Gap, Phrase
 from responsory.segments.formats.python_literal import PythonLiteral
-from responsory.segments.formats.python_written import python_call
+from responsory.segments.formats.python_written import python_calls
 from responsory.segments.formats.section import Section, add_section, with_section
 from responsory.segments.formats.spec import CallFormat, CallReader, Part, Spec, Verdict
 from responsory.segments.json_value import SPACE as SPACES
-from responsory.segments.written import OneOf
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
@@ -53,7 +52,7 @@ class PythonCall(CallFormat):
         return PythonOrJson(tools) if self.closer else PythonReader(tools)
 
     def written(self, tools: Sequence[Tool], *, most: int | None) -> Written:  # noqa: ARG002
-        return OneOf(tuple(map(python_call, tools)))
+        return python_calls(tools)
 
 
 class Place(Enum):

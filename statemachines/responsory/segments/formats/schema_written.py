@@ -86,8 +86,31 @@ class Notation(ABC):
         """The same of any name."""
 
 
+def some(notation: Notation, part: Written, least: int, most: int | None) -> Written:
+    """So many, with commas between them."""
+    if most == 0:
+        return Exactly("")
+    comma = Exactly(notation.comma)
+    rest = None if most is None else most - 1
+    more = Times(InOrder((comma, part)), max(least - 1, 0), rest)
+    return Times(InOrder((part, more)), min(least, 1), 1)
+
+
+def with_any_value(notation: Notation, start: Written) -> Written:
+    """``start``, which may refer to any value in the notation."""
+    pair = InOrder((notation.any_key, Rule(ANY)))
+    listed = InOrder((Exactly("["), some(notation, Rule(ANY), 0, None), Exactly("]")))
+    mapped = InOrder((Exactly("{"), some(notation, pair, 0, None), Exactly("}")))
+    words = [Exactly(word) for word in (notation.true, notation.false, notation.null)]
+    number = JsonText({"type": "number"})
+    return Rules(start, {ANY: OneOf((notation.string, number, *words, listed, mapped))})
+
+
 class SchemaWriter:
-    """Writes what one tool takes. Raises ``Unwritable`` for what a strict one asks in vain."""
+    """Writes what one tool takes, inside of ``with_any_value``.
+
+    Raises ``Unwritable`` for what a strict one asks in vain.
+    """
 
     def __init__(self, notation: Notation, tool: Tool) -> None:
         self._notation = notation
@@ -97,29 +120,11 @@ class SchemaWriter:
 
     def object(self) -> Written:
         """The arguments as an object, brackets included."""
-        return self._with_any(self._object(self._root, "", 0))
+        return self._object(self._root, "", 0)
 
     def fields(self, keys: Mapping[str, Written], between: str) -> Written:
         """The arguments alone: ``keys`` are what stands before each."""
-        return self._with_any(self._fields(self._root, "", 0, keys, Exactly(between)))
-
-    def _with_any(self, start: Written) -> Written:
-        notation = self._notation
-        pair = InOrder((notation.any_key, Rule(ANY)))
-        listed = InOrder((Exactly("["), self._some(Rule(ANY), 0, None), Exactly("]")))
-        mapped = InOrder((Exactly("{"), self._some(pair, 0, None), Exactly("}")))
-        words = [Exactly(word) for word in (notation.true, notation.false, notation.null)]
-        number = JsonText({"type": "number"})
-        return Rules(start, {ANY: OneOf((notation.string, number, *words, listed, mapped))})
-
-    def _some(self, part: Written, least: int, most: int | None) -> Written:
-        """So many, with commas between them."""
-        if most == 0:
-            return Exactly("")
-        comma = Exactly(self._notation.comma)
-        rest = None if most is None else most - 1
-        more = Times(InOrder((comma, part)), max(least - 1, 0), rest)
-        return Times(InOrder((part, more)), min(least, 1), 1)
+        return self._fields(self._root, "", 0, keys, Exactly(between))
 
     def _any(self, place: str, reason: str) -> Written:
         if self._tool.strict:
@@ -169,8 +174,9 @@ class SchemaWriter:
             case "array":
                 item = self._value(schema.get("items", True), f"{place}/items", depth + 1)
                 least, most = schema.get("minItems", 0), schema.get("maxItems")
-                some = self._some(item, _count(least) or 0, None if most is None else _count(most))
-                return InOrder((Exactly("["), some, Exactly("]")))
+                count = None if most is None else _count(most)
+                items = some(notation, item, _count(least), count)
+                return InOrder((Exactly("["), items, Exactly("]")))
             case "string":
                 if not schema.keys() & TEXTS:
                     return notation.string
@@ -194,7 +200,7 @@ class SchemaWriter:
         named = properties if isinstance(properties, Mapping) else {}
         if not named and schema.get("additionalProperties") is not False and depth:
             pair = InOrder((self._notation.any_key, Rule(ANY)))
-            inside = self._some(pair, 0, None)
+            inside = some(self._notation, pair, 0, None)
         else:
             keys = {name: self._notation.key(name) for name in named}
             inside = self._fields(schema, place, depth, keys, Exactly(self._notation.comma))

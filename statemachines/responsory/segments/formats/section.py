@@ -25,11 +25,13 @@ from responsory.segments.formats.spec import (
     Verdict,
     with_calls,
 )
-from responsory.segments.written import Exactly, InOrder, Times
+from responsory.segments.written import Exactly, InOrder, Rule, Rules, Times
 
 if TYPE_CHECKING:
     from responsory.segments.tools import Tool, Tools
     from responsory.segments.written import Written
+
+ONE = "one_call"
 
 
 @immutable
@@ -60,9 +62,10 @@ class Section(CallFormat):
 
     def written(self, tools: Sequence[Tool], *, most: int | None) -> Written:
         lead, between, tail = self.write
-        one = self.form.written(tools, most=1)
+        one = Rule(ONE)
         more = Times(InOrder((Exactly(between), one)), 0, None if most is None else most - 1)
-        return InOrder((Exactly(lead), one, more, Exactly(tail)))
+        calls = InOrder((Exactly(lead), one, more, Exactly(tail)))
+        return Rules(calls, {ONE: self.form.written(tools, most=1)})
 
 
 class LedReader(CallReader):

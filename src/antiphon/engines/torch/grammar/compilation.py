@@ -100,6 +100,10 @@ def _compiled_calls(
     """The same of a whole answer with calls, which is refused behind the place of the schema or
     the grammar in it that is to blame."""
     try:
+        check_size(spec)
+    except GrammarRefused as refusal:
+        raise GrammarRefused(in_words(spec, str(refusal))) from None
+    try:
         matcher = _matcher(spec, vocabulary)
         if error := matcher.get_error() or _fault(matcher, vocabulary, follow):
             raise GrammarRefused(error)
@@ -119,7 +123,6 @@ def _compiled_calls(
 
 def _matcher(spec: GrammarSpec, vocabulary: GrammarVocabulary) -> LLMatcher:
     if spec.kind == "calls":
-        check_size(spec)
         form: Node = json.loads(spec.text)
         for _, part in placed_forms(form):
             if part.kind == "json_schema":
