@@ -8,7 +8,7 @@ import torch
 from hypothesis import given
 from hypothesis import strategies as st
 
-from antiphon.engines.torch.models.linear import AnyLinear
+from antiphon.engines.torch.models.linear import AnyLinear, Int8Head, byte_steps
 from antiphon.engines.torch.weights.packing import in_groups, pack4, pack8, pack_head, to_blocks
 from antiphon.engines.torch.weights.source import Q4Blocks
 
@@ -99,8 +99,10 @@ def test_the_head_loses_its_weights_rounding_and_nothing_else(
     held = head.codes.double() * head.scales.double()[:, None]
     assert ((held - dice(seed, *size)).abs() <= head.scales.double()[:, None] * 0.501).all()
     # An activation is off by half a step of its second byte.
-    step = x.abs().amax(-1, keepdim=True).double() / 127
-    bound = step / 254 / 2 @ held.abs().sum(-1)[None] + 1e-5 * (x.double().abs() @ held.abs().T)
+    step = x.abs().amax(-1, keepdim=True).double() / byte_steps()
+    bound = step / byte_steps() / 4 @ held.abs().sum(-1)[None] + 1e-5 * (
+        x.double().abs() @ held.abs().T
+    )
     assert ((head(x).double() - x.double() @ held.T).abs() <= bound).all()
 
 
@@ -109,6 +111,13 @@ def test_a_row_of_logits_is_the_same_whatever_is_beside_it(rows: int, seed: int)
     head = pack_head(dice(seed, 64, 96))
     x = dice(seed + 1, rows, 96)
     assert torch.equal(head(x), torch.cat([head(row[None]) for row in x]))
+
+
+def test_the_greatest_sums_fit() -> None:
+    """Where two products of bytes are added in sixteen bits, an activation has fewer steps."""
+    head = Int8Head(torch.full((16, 64), 127, dtype=torch.int8), torch.ones(16))
+    for sign in (1, -1):
+        assert torch.allclose(head(torch.full((1, 64), 3.0 * sign)), torch.tensor(sign * 24_384.0))
 
 
 def test_rows_of_zeros_are_no_division_by_zero() -> None:

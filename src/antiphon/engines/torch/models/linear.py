@@ -7,6 +7,7 @@ number of rows on (docs/decisions/022-speed-on-a-cpu.md has the figures).
 
 from __future__ import annotations
 
+from functools import cache
 from typing import ClassVar, TypeAlias
 
 import attrs
@@ -19,10 +20,6 @@ INT4_ROWS = 12
 """Up to so many rows the four-bit product is faster than bfloat16's (AVX512, measured)."""
 INT8_ROWS = 4
 """The same of the eight-bit product."""
-ZERO_POINT = 128
-"""Of activations as unsigned bytes."""
-FINE = 254.0
-"""Steps of the second byte of an activation in one step of the first."""
 
 
 @attrs.define(eq=False)
@@ -101,9 +98,10 @@ class Int8Linear:
 class Int8Head:
     """The matrix of the logits: eight bits a weight, two bytes an activation, integer sums.
 
-    Every row of ``x`` is written as two rows of bytes, ``(coarse + fine / 254) * step``, so 15 bits
-    are left of an activation and none of bfloat16's eight is lost. Integers have one sum in
-    whatever order: a row's logits do not depend on the rows beside it.
+    Every row of ``x`` is written as two rows of bytes, ``(coarse + fine / (2 * steps)) * step``
+    with ``steps`` of ``byte_steps``, so 13 bits or more are left of an activation and none of
+    bfloat16's eight is lost. Integers have one sum in whatever order: a row's logits do not depend
+    on the rows beside it.
     """
 
     kind: ClassVar[str] = "head8"
@@ -113,25 +111,47 @@ class Int8Head:
     """float32 [out]"""
     _packed: torch.Tensor = attrs.field(init=False)
     _zeros: torch.Tensor = attrs.field(init=False)
+    _steps: int = attrs.field(init=False)
 
     def __attrs_post_init__(self) -> None:
+        self._steps = byte_steps()
         self._packed = torch.ops.onednn.qlinear_prepack(self.codes, None)
         self._zeros = torch.zeros(len(self.codes), dtype=torch.int32)
 
     def __call__(self, x: torch.Tensor) -> torch.Tensor:
         """[rows, in] -> float32 [rows, out]."""
-        rows = x.shape[0]
-        step = x.abs().amax(-1, keepdim=True).float().clamp_(min=1e-30).div_(127.0)
+        rows, steps = x.shape[0], self._steps
+        step = x.abs().amax(-1, keepdim=True).float().clamp_(min=1e-30).div_(steps)
         exact = x / step
         coarse = exact.round()
-        fine = exact.sub_(coarse).mul_(FINE)
+        fine = exact.sub_(coarse).mul_(2 * steps)
         # A half more than the zero point: the conversion cuts off, and so it rounds.
-        both = torch.cat((coarse, fine)).add_(ZERO_POINT + 0.5).to(torch.uint8)
-        sums: torch.Tensor = torch.ops.onednn.qlinear_pointwise(
-            both, 1.0, ZERO_POINT, self._packed, self.scales, self._zeros, None,
-            1.0, 0, torch.float32, "none", [], "",
-        )  # fmt: skip
-        return sums[:rows].mul_(step).addcmul_(sums[rows:], step, value=1 / FINE)
+        both = torch.cat((coarse, fine)).add_(steps + 1.5).to(torch.uint8)
+        sums = _product(both, steps + 1, self._packed, self.scales, self._zeros)
+        return sums[:rows].mul_(step).addcmul_(sums[rows:], step, value=0.5 / steps)
+
+
+def _product(
+    x: torch.Tensor, zero: int, packed: torch.Tensor, scales: torch.Tensor, zeros: torch.Tensor
+) -> torch.Tensor:
+    """uint8 [rows, in], less ``zero``, times int8 [out, in] -> float32 [rows, out]."""
+    made: torch.Tensor = torch.ops.onednn.qlinear_pointwise(
+        x, 1.0, zero, packed, scales, zeros, None, 1.0, 0, torch.float32, "none", [], "",
+    )  # fmt: skip
+    return made
+
+
+@cache
+def byte_steps() -> int:
+    """Steps of a byte of an activation to either side of zero: 127, or 63 on a processor that adds
+    two products of bytes in sixteen bits (AVX2 and AVX512 without VNNI), where more would not fit.
+
+    It is tried: what a library does on which processor changes. Source: oneDNN's guide to int8.
+    """
+    packed = torch.ops.onednn.qlinear_prepack(torch.full((16, 64), 127, dtype=torch.int8), None)
+    full = torch.full((1, 64), 255, dtype=torch.uint8)
+    made = _product(full, 128, packed, torch.ones(16), torch.zeros(16, dtype=torch.int32))
+    return 127 if bool((made == 64.0 * 127 * 127).all()) else 63
 
 
 AnyLinear: TypeAlias = Linear | Int4Linear | Int8Linear
