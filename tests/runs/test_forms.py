@@ -11,6 +11,7 @@ import pytest
 from antiphon.engines.port import Capability, EngineInfo, GrammarSpec
 from antiphon.errors import InvalidRequest
 from antiphon.prompting.prompter import TextPrompter
+from antiphon.prompting.replay_prompter import ReplayPrompter
 from antiphon.requests.structured import Constraint
 from antiphon.runs.answers import chat_answer
 from antiphon.runs.catalogue import ServedModel
@@ -31,9 +32,10 @@ INFO = EngineInfo(
 
 def form(prompt: str, thinks: Spec, constraint: Constraint | None = CONSTRAINT, **told: Any) -> Any:
     ids: array[int] = PROMPTER.text(prompt, add_special_tokens=False)
+    prompter = told.pop("prompter", PROMPTER)
     plan = RunPlan(
         tail="t",
-        model=ServedModel(id="m", created=0, prompter=PROMPTER, info=INFO),
+        model=ServedModel(id="m", created=0, prompter=prompter, info=INFO),
         prompts=[ids],
         prompt_param="messages",
         limit=TokenLimit(tokens=8, param="max_tokens", cut_to_fit=False),
@@ -164,3 +166,10 @@ def test_a_schema_that_the_models_form_cannot_keep_is_refused_by_its_place() -> 
     with pytest.raises(InvalidRequest, match="not") as refused:
         calling(strict, format=family("pythonic"))
     assert refused.value.param == "tools[0].function.parameters"
+
+
+@pytest.mark.parametrize("constraint", [CONSTRAINT, None])
+def test_the_prompt_of_a_recording_tells_nothing(constraint: Constraint | None) -> None:
+    """Its ids have no text, and what it says is what was recorded."""
+    recording = ReplayPrompter(3, "opaque")
+    assert calling(STRICT, least=1, constraint=constraint, prompter=recording).closer == "</think>"

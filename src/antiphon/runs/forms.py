@@ -108,7 +108,7 @@ def _thought(plan: RunPlan, prompt: Sequence[int]) -> tuple[str, str]:
     """(opener, closer) of the reasoning that this answer may begin with. No opener: it is open from
     the start; no closer: there is none."""
     opener, closer = _marks(plan.thinks)
-    if closer:
+    if closer and plan.model.prompter.writes_prompts:  # the ids of a recording tell nothing
         end = plan.model.prompter.decode(prompt[-TAIL:]).rstrip()
         if end.endswith(closer):  # the prompt has the thought already, be it an empty one
             return "", ""
