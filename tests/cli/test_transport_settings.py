@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import json
 import os
+import re
 import shlex
 import signal
 import socket
@@ -342,6 +343,8 @@ def test_the_end_leaves_nothing_behind(tmp_path: Path, loop: str) -> None:
             assert client.get("http://any/ready").status_code == 200
             process.send_signal(signal.SIGTERM)
             _, errors = process.communicate(timeout=GUARD_S)
-    assert (process.returncode, errors) == (0, "")
+    # In its debug mode asyncio tells what took it long, which on a slow machine much does.
+    told = [line for line in errors.splitlines() if not re.search(r" took [0-9.]+ seconds$", line)]
+    assert (process.returncode, told) == (0, [])
     assert names(tmp_path) == ["access.log", "server.pem"]
     assert json.loads(log.read_text())["uid"] == os.getuid()

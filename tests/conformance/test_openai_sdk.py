@@ -44,10 +44,12 @@ async def async_client(served: tuple[Server, str, str]) -> AsyncIterator[openai.
 
 def test_responses(served: tuple[Server, str, str], sync_client: openai.OpenAI) -> None:
     _, model, answer = served
-    response = sync_client.responses.create(model=model, input=QUESTION, temperature=0)
+    asked: dict[str, Any] = {"model": model, "input": QUESTION, "temperature": 0}
+    # Nothing of a prompt is found again under another salt: it counts alike.
+    response = sync_client.responses.create(**asked, extra_body={"cache_salt": "one"})
     assert response.output_text == answer
     assert response.status == "completed"
-    with sync_client.responses.stream(model=model, input=QUESTION, temperature=0) as stream:
+    with sync_client.responses.stream(**asked, extra_body={"cache_salt": "two"}) as stream:
         kinds = [event.type for event in stream]
         final = stream.get_final_response()
     assert kinds[:2] == ["response.created", "response.in_progress"]
@@ -59,7 +61,8 @@ def test_responses(served: tuple[Server, str, str], sync_client: openai.OpenAI) 
 def test_chat(served: tuple[Server, str, str], sync_client: openai.OpenAI) -> None:
     _, model, answer = served
     create = sync_client.chat.completions.create
-    unary = create(model=model, messages=MESSAGES, temperature=0)
+    # Nothing of a prompt is found again under another salt: it counts alike.
+    unary = create(model=model, messages=MESSAGES, temperature=0, extra_body={"cache_salt": "one"})
     assert unary.choices[0].message.content == answer
     deltas = [
         chunk.choices[0].delta.content or ""
@@ -67,7 +70,11 @@ def test_chat(served: tuple[Server, str, str], sync_client: openai.OpenAI) -> No
     ]
     assert "".join(deltas) == answer
     with sync_client.chat.completions.stream(
-        model=model, messages=MESSAGES, temperature=0, stream_options={"include_usage": True}
+        model=model,
+        messages=MESSAGES,
+        temperature=0,
+        stream_options={"include_usage": True},
+        extra_body={"cache_salt": "two"},
     ) as stream:
         for _ in stream:
             pass
