@@ -131,3 +131,29 @@ async def test_where_no_call_is_looked_for_its_markers_are_not_shown(
         shown: dict[str, Any] = {"max_tokens": 200, "skip_special_tokens": False}
         body = await app.post("completions", says=says, **shown)
         assert body["choices"][0]["text"] == says
+
+
+@pytest.mark.parametrize("form", sorted(THINKS))
+async def test_thought_that_is_left_in_the_text_keeps_its_markers(
+    tmp_path: Path, form: str
+) -> None:
+    says = FAMILIES[form][1]
+    text = says[: says.index("I look.")] + "I look."
+    together = {"separate_reasoning": False}
+    async with app_of(tmp_path, form) as app:
+        message = (await app.post("chat", says=text, **together))["choices"][0]["message"]
+        assert message["content"] == text
+        assert not message.get("reasoning_content")
+        content, reasoning, _ = chat_stream(
+            await app.post("chat", says=text, stream=True, **together)
+        )
+        assert (content, reasoning) == (text, "")
+        ((item,)) = (await app.post("responses", says=text, **together))["output"]
+        assert item["content"][0]["text"] == text
+        body = await app.post("chat", says=says, tools=TOOLS["chat"], **together)
+        message = body["choices"][0]["message"]
+        assert message["content"].startswith(text)
+        (call,) = message["tool_calls"]
+        assert json.loads(call["function"]["arguments"]) == {"city": "Oslo"}
+        hidden = await app.post("chat", says=text, include_reasoning=False, **together)
+        assert hidden["choices"][0]["message"]["content"] == "I look."

@@ -30,6 +30,7 @@ class Reading(TypedDict):
     format: NotRequired[Spec]
     thinks: NotRequired[Spec]
     include_reasoning: bool
+    shows_thought: bool
     thought_budget: int | None
     within: bool
     skip_special: bool
@@ -43,10 +44,14 @@ def reading(request: GenerationRequest, model: ServedModel) -> Reading:
     that the model's engine cannot keep."""
     ids = isinstance(request, ChunkedRequest) and request.return_token_ids
     counted = isinstance(request, ChunkedRequest) and request.wants_running_usage
+    talks = isinstance(request, ChatRequest | ResponseRequest)
+    # What is to be left out is told from the text in any case. A completion is shown as it stands.
+    apart = (talks and request.separate_reasoning) or not request.include_reasoning
     fields: Reading = {
         "stop": request.stop_strings,
         "include_stop": request.include_stop_str_in_output,
         "include_reasoning": request.include_reasoning,
+        "shows_thought": talks and not apart,
         "thought_budget": _budget(request, model),
         "within": within(request),
         "skip_special": request.skip_special_tokens,
@@ -54,9 +59,6 @@ def reading(request: GenerationRequest, model: ServedModel) -> Reading:
         "tokens_as_ids": request.return_tokens_as_token_ids,
         "prompt_ids": ids,
     }
-    talks = isinstance(request, ChatRequest | ResponseRequest)
-    # What is to be left out is told from the text in any case. A completion is shown as it stands.
-    apart = (talks and request.separate_reasoning) or not request.include_reasoning
     if isinstance(request, ChatRequest | ResponseRequest) and is_held_to_calls(model, request):
         # Calls in that form stand at the beginning alone, where a thought would be text.
         fields["format"] = model.format_when_forced if apart else FORCED

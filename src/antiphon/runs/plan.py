@@ -146,6 +146,8 @@ class RunPlan:
     """How the model marks its reasoning, which is held to no form, be it told apart or not; as
     plain text if none is to be expected."""
     include_reasoning: bool = True
+    shows_thought: bool = False
+    """Reasoning is text of the answer, and so are its markers, be they control tokens or not."""
     calls: bool = False
     """Whether calls are looked for in the raw text; else their markers are text like any other."""
     parallel_calls: bool = True

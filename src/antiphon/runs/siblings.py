@@ -83,7 +83,10 @@ def choice_for(plan: RunPlan, request: EngineRequest) -> Choice:
         index=request.choice,
         prompt=request.prompt,
         detokenizer=plan.model.prompter.detokenizer(
-            skip_special=plan.skip_special, markup=markup(plan.format, calls=plan.calls)
+            skip_special=plan.skip_special,
+            markup=markup(
+                plan.model.format if plan.shows_thought else plan.format, calls=plan.calls
+            ),
         ),
         segmenter=Segmenter(
             _format(plan, request.prompt),
