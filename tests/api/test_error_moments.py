@@ -83,7 +83,7 @@ async def test_a_body_that_is_announced_as_too_large_is_not_waited_for(
                 headers = [*JSON.items(), ("content-length", "101")]
                 stream = client_2.queue(CHAT, "POST", end=False, headers=headers)
                 await client_2.flush()
-                await client_2.until_reset(stream)
+                await client_2.until_ended(stream)
                 assert client_2.status(stream) == "413"
                 assert json.loads(client_2.body(stream))["error"]["code"] == code
 

@@ -11,7 +11,9 @@ from pathlib import Path
 
 import click
 import pytest
+from click.testing import CliRunner
 
+from antiphon.__main__ import main
 from antiphon.cli.serve import serve
 from antiphon.models.files import ModelFiles
 
@@ -27,6 +29,13 @@ def antiphon(*arguments: str, **environment: str) -> subprocess.CompletedProcess
         check=False,
         env={**os.environ, **environment},
     )
+
+
+def told(*arguments: str) -> subprocess.CompletedProcess[str]:
+    """The same in this process: for what is refused before anything is loaded or opened."""
+    result = CliRunner().invoke(main, arguments, prog_name="antiphon")
+    assert result.exception is None or isinstance(result.exception, SystemExit)
+    return subprocess.CompletedProcess(arguments, result.exit_code, result.stdout, result.stderr)
 
 
 def assert_refused(result: subprocess.CompletedProcess[str], *words: str) -> None:
@@ -81,22 +90,22 @@ def test_recordings_that_are_not_there(tmp_path: Path) -> None:
 
 def test_flags_that_make_no_sense(tmp_path: Path) -> None:
     replay = ("serve", "--engine", "replay", "--fixtures", str(FIXTURES), "--port", "0")
-    assert_refused(antiphon(*replay, "--pace", "quick"), "--pace")
-    assert_refused(antiphon(*replay, "some-model"), "MODEL")
-    assert_refused(antiphon(*replay, "--device", "cpu"), "--device", "replay")
-    assert_refused(antiphon(*replay, "--max-running", "3"), "--max-running", "replay")
-    assert_refused(antiphon("serve", "--pace", "full", "--port", "0"), "--pace", "torch")
-    assert_refused(antiphon(*replay, "--certfile", "x.pem"), "--keyfile")
-    assert_refused(antiphon(*replay, "--certfile", "x.pem", "--keyfile", "y.pem"), "x.pem")
-    assert_refused(antiphon(*replay, "--api-key", ""), "--api-key")
-    assert_refused(antiphon(*replay, "--secret", ""), "--secret")
-    assert_refused(antiphon(*replay, "--max-body", "0"), "--max-body")
-    assert_refused(antiphon(*replay, "--max-waiting", "-1"), "--max-waiting")
-    assert_refused(antiphon(*replay, "--cors-origin", "https://a.test/path"), "--cors-origin")
-    assert_refused(antiphon(*replay, "--unknown-model-status", "500"), "--unknown-model-status")
-    assert_refused(antiphon("serve", "--fixtures", str(tmp_path), "--port", "0"), "--fixtures")
-    assert_refused(antiphon("serve", "--port", "70000"), "70000")
-    assert_refused(antiphon("serve", "--host", "no.such.host.invalid", "--port", "0"), "host")
+    assert_refused(told(*replay, "--pace", "quick"), "--pace")
+    assert_refused(told(*replay, "some-model"), "MODEL")
+    assert_refused(told(*replay, "--device", "cpu"), "--device", "replay")
+    assert_refused(told(*replay, "--max-running", "3"), "--max-running", "replay")
+    assert_refused(told("serve", "--pace", "full", "--port", "0"), "--pace", "torch")
+    assert_refused(told(*replay, "--certfile", "x.pem"), "--keyfile")
+    assert_refused(told(*replay, "--certfile", "x.pem", "--keyfile", "y.pem"), "x.pem")
+    assert_refused(told(*replay, "--api-key", ""), "--api-key")
+    assert_refused(told(*replay, "--secret", ""), "--secret")
+    assert_refused(told(*replay, "--max-body", "0"), "--max-body")
+    assert_refused(told(*replay, "--max-waiting", "-1"), "--max-waiting")
+    assert_refused(told(*replay, "--cors-origin", "https://a.test/path"), "--cors-origin")
+    assert_refused(told(*replay, "--unknown-model-status", "500"), "--unknown-model-status")
+    assert_refused(told("serve", "--fixtures", str(tmp_path), "--port", "0"), "--fixtures")
+    assert_refused(told("serve", "--port", "70000"), "70000")
+    assert_refused(told("serve", "--host", "no.such.host.invalid", "--port", "0"), "host")
 
 
 @pytest.mark.parametrize(
@@ -112,13 +121,13 @@ def test_flags_that_make_no_sense(tmp_path: Path) -> None:
     ],
 )
 def test_the_engine_s_settings_are_for_the_torch_engine(flag: str, value: str, wrong: str) -> None:
-    assert_refused(antiphon("serve", "--engine", "replay", flag, value), flag, "replay")
-    assert_refused(antiphon("serve", flag, wrong), flag)
+    assert_refused(told("serve", "--engine", "replay", flag, value), flag, "replay")
+    assert_refused(told("serve", flag, wrong), flag)
 
 
 @pytest.mark.parametrize("given", [("--engine-restart", "on"), ("--engine-hang-timeout", "30")])
 def test_what_only_a_child_can_do_is_not_asked_of_a_thread(given: tuple[str, str]) -> None:
-    result = antiphon("serve", "--engine-process", "thread", *given)
+    result = told("serve", "--engine-process", "thread", *given)
     assert_refused(result, given[0], "--engine-process child")
 
 

@@ -19,6 +19,7 @@ from engines.torch.transformers_models import (
     SIZES,
     default_model_of,
     greedy_of,
+    likeliest_along,
     logits_of,
     permuted,
     random_model,
@@ -84,7 +85,7 @@ def test_folders(tmp_path: Path, model: Any, how: dict[str, Any]) -> None:
 
 async def test_greedy_texts_of_folders(tmp_path: Path, model: Any) -> None:
     files = saved(model, tmp_path / "m")
-    assert await greedy(files, IDS, 200) == greedy_of(model, IDS, 200)
+    await assert_greedy(files, model, IDS)
 
 
 @pytest.mark.parametrize("name", GGUF)
@@ -106,7 +107,7 @@ async def test_gguf_files(tmp_path: Path, name: str) -> None:
     engine, expected = loaded(files), logits_of(model, IDS)
     for chunks in CHUNKS:
         assert_close(engine_logits(engine, IDS, chunks), expected)
-    assert await greedy(files, IDS, 200) == greedy_of(model, IDS, 200)
+    await assert_greedy(files, model, IDS)
 
 
 @pytest.mark.parametrize("name", ["mistral, wide heads, window", "qwen3, biases, window", "llama"])
@@ -152,14 +153,17 @@ async def test_the_default_model(default_model: ModelFiles) -> None:
     for chunks in ([len(FRANCE)], [16, 16, len(FRANCE) - 34, 1, 1]):
         logits = engine_logits(engine, FRANCE, chunks)
         assert_close(logits, expected)
-    assert await greedy(default_model, FRANCE, 200) == greedy_of(model, FRANCE, 200)
+    await assert_greedy(default_model, model, FRANCE)
 
 
-async def greedy(files: ModelFiles, ids: Any, count: int) -> list[int]:
+async def assert_greedy(files: ModelFiles, model: Any, ids: Any, count: int = 200) -> None:
+    """The engine says what the library finds the likeliest, ``count`` tokens long."""
     async with running(files, weights="float") as (engine, watch):
         engine.submit(a_request(1, ids, max_tokens=count, temperature=0.0, ignore_eos=True))
         await watch.finished(1)
-        return list(watch[1].tokens)
+        said = list(watch[1].tokens)
+    assert len(said) == count
+    assert said == likeliest_along(model, ids, said)
 
 
 def assert_close(actual: reference.Array, expected: reference.Array) -> None:
