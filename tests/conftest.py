@@ -8,15 +8,17 @@ from collections.abc import Callable
 from typing import NoReturn
 
 import pytest
-from hypothesis import settings
+from hypothesis import HealthCheck, settings
 
 from antiphon.models.files import ModelFiles, resolve
 
 pytest_plugins = ("golden.update", "wire.plugin")
 
-# A deadline is a wall time, and machines that run tests are shared.
-settings.register_profile("no deadline", deadline=None)
-settings.load_profile("no deadline")
+# Machines that run tests are shared, and these are judgements of wall time.
+settings.register_profile(
+    "no wall time", deadline=None, suppress_health_check=[HealthCheck.too_slow]
+)
+settings.load_profile("no wall time")
 
 if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
     # As in a background job of a shell. Processes that tests start would ignore it as well, and a

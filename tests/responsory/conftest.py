@@ -6,8 +6,16 @@ import sys
 from pathlib import Path
 
 import pytest
+from hypothesis import HealthCheck, settings
 
 sys.path.insert(0, str(Path(__file__).parent / "goldens"))
+
+
+# Machines that run tests are shared, and these are judgements of wall time.
+settings.register_profile(
+    "no wall time", deadline=None, suppress_health_check=[HealthCheck.too_slow]
+)
+settings.load_profile("no wall time")
 
 
 def pytest_configure(config: pytest.Config) -> None:

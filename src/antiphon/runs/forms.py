@@ -29,6 +29,8 @@ TAIL = 32
 
 def grammar_spec(plan: RunPlan, prompt: Sequence[int]) -> GrammarSpec | None:
     """What the answer to this prompt is held to; None if to nothing. Raises like ``calls_form``."""
+    if not plan.model.prompter.writes_prompts:
+        return None  # a recording plays as it is
     constraint, budget = plan.sampling.constraint, plan.thought_budget
     calls = holds_calls(plan)
     if constraint is None and budget is None and not calls:
@@ -58,7 +60,7 @@ def grammar_spec(plan: RunPlan, prompt: Sequence[int]) -> GrammarSpec | None:
 def holds_calls(plan: RunPlan) -> bool:
     """Whether calls are held to anything: to come, to some tools, to a schema or a grammar, or to
     stand alone where a form says what else an answer is."""
-    if not plan.calls or not plan.callable:
+    if not (plan.calls and plan.callable and plan.model.prompter.writes_prompts):
         return False
     if Capability.FORCED_CALLS not in plan.model.info.capabilities:
         return False
@@ -108,7 +110,7 @@ def _thought(plan: RunPlan, prompt: Sequence[int]) -> tuple[str, str]:
     """(opener, closer) of the reasoning that this answer may begin with. No opener: it is open from
     the start; no closer: there is none."""
     opener, closer = _marks(plan.thinks)
-    if closer and plan.model.prompter.writes_prompts:  # the ids of a recording tell nothing
+    if closer:
         end = plan.model.prompter.decode(prompt[-TAIL:]).rstrip()
         if end.endswith(closer):  # the prompt has the thought already, be it an empty one
             return "", ""

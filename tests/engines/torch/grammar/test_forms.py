@@ -8,7 +8,7 @@ from typing import Any
 
 import jsonschema  # type: ignore[import-untyped]
 import pytest
-from hypothesis import HealthCheck, given, settings
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from antiphon.engines.torch.grammar.refused import GrammarRefused
@@ -68,7 +68,7 @@ schemas = st.recursive(
 )
 
 
-@settings(max_examples=150, deadline=None, suppress_health_check=[HealthCheck.too_slow])
+@settings(max_examples=150)
 @given(schemas, st.integers(0, 2**32))
 def test_what_is_drawn_from_a_schema_is_an_instance_of_it(schema: Any, seed: int) -> None:
     text, ended = write(a_grammar("json_schema", json.dumps(schema)), seed)
