@@ -7,6 +7,7 @@ from typing import Any
 
 import pytest
 
+from antiphon.errors import InvalidRequest
 from antiphon.prompting.conversation import Message, chat_messages, response_messages
 from antiphon.requests.chat import parse_chat
 from antiphon.requests.responses import parse_response
@@ -177,10 +178,17 @@ def test_outputs_follow_their_calls_and_know_the_names_of_the_tools() -> None:
     called_with = [call["function"]["arguments"] for call in history[1]["tool_calls"]]
     assert list(called_with[0].items()) == [("b", 1), ("a", 2)]
     assert called_with[1:] == ["[1]", {"input": 'a\n"b"'}]
-    # What is not known is shown as it came.
-    named = {**OUT_1[0], "name": "mine"}
-    history = of_chat(ASKED, said(None, ONE), OUT_2[0], named)
-    assert [each.get("name") for each in history[2:]] == [None, "mine"]
+    # A name that was sent stays.
+    history = of_chat(ASKED, said(None, ONE), {**OUT_1[0], "name": "mine"})
+    assert history[2]["name"] == "mine"
+
+
+@pytest.mark.parametrize("before", [[], [said(None, ONE)]])
+def test_an_output_without_a_call_is_refused_as_on_responses(before: list[Any]) -> None:
+    with pytest.raises(InvalidRequest) as refused:
+        of_chat(ASKED, *before, OUT_2[0])
+    assert refused.value.param == f"messages[{len(before) + 1}].tool_call_id"
+    assert refused.value.code == "invalid_function_call_output"
 
 
 def test_calls_without_text_share_one_assistant_message() -> None:
@@ -208,11 +216,17 @@ def test_reasoning_belongs_to_what_follows_it() -> None:
 
 @pytest.mark.parametrize(
     "arguments",
-    ["", "not json", "[1]", "1", "{", '{"a": NaN}', '{"a": "\\ud800"}', "[" * 100_000],
+    ["not json", "[1]", "1", "{", '{"a": NaN}', '{"a": "\\ud800"}', "[" * 100_000],
 )
 def test_arguments_that_are_no_object_stay_text(arguments: str) -> None:
     (message,) = of_chat({"role": "assistant", "tool_calls": [call(arguments)]})
     assert message["tool_calls"][0]["function"]["arguments"] == arguments
+
+
+@pytest.mark.parametrize("arguments", ["", " \n", "null"])
+def test_no_arguments_are_an_empty_object(arguments: str) -> None:
+    (message,) = of_chat({"role": "assistant", "tool_calls": [call(arguments)]})
+    assert message["tool_calls"][0]["function"]["arguments"] == {}
 
 
 def test_a_phase_reaches_the_template() -> None:

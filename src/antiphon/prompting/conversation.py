@@ -172,11 +172,12 @@ def _chat_call(call: ToolCall | CustomToolCall) -> dict[str, Any]:
 def _call(call_id: str, name: str, arguments: str) -> dict[str, Any]:
     """Arguments as the object they spell, for templates that write them anew; else as text.
 
-    What could not stand in a body of ours, by its depth for one, is text.
+    What could not stand in a body of ours, by its depth for one, is text. None are an empty object.
     """
-    spelled: dict[str, Any] | str = arguments
+    text = "{}" if arguments.strip() in ("", "null") else arguments
+    spelled: dict[str, Any] | str = text
     with suppress(InvalidRequest):
-        spelled = parse_object(arguments.encode())
+        spelled = parse_object(text.encode())
     return {
         "id": call_id,
         "type": "function",

@@ -81,3 +81,5 @@ def called(call_id: str, arguments: Mapping[str, Any] | str, content: str | None
 
 
 ARGUMENTS: Mapping[str, Any] = {KEY: VALUE}
+CUT = f'{{"{KEY}": {VALUE}'
+"""Arguments that break off, and that a template may show as the text that they are."""

@@ -18,6 +18,7 @@ import attrs
 from antiphon.prompting.probes import (
     ANSWER,
     ARGUMENTS,
+    CUT,
     KEY,
     LONG_ID,
     NAME,
@@ -44,19 +45,21 @@ class TemplateTraits:
     """``takes_system``: it has a place for a system message. ``shows_tools``: declared tools come
     out of it. ``shows_calls``: earlier calls do, with their
     arguments. ``arguments``: as what it takes those of a
-    call. ``reasoning_key``: where it reads the thought of an earlier turn. ``short_ids``: it
+    call. ``shows_broken``: it shows a call with arguments that are no object, one that was cut for
+    example. ``reasoning_key``: where it reads the thought of an earlier turn. ``short_ids``: it
     refuses ids that are not nine letters and digits."""
 
     takes_system: bool = True
     shows_tools: bool = False
     shows_calls: bool = False
     arguments: Literal["object", "text"] = "object"
+    shows_broken: bool = True
     reasoning_key: str = "reasoning_content"
     short_ids: bool = False
 
     def shaped(self, messages: Sequence[Message]) -> Sequence[Message]:
         """The messages as the template wants them: the same ones where nothing is to be done."""
-        if (self.arguments, self.reasoning_key, self.short_ids) == _USUAL:
+        if (self.arguments, self.shows_broken, self.reasoning_key, self.short_ids) == _USUAL:
             return messages
         return [self._shaped(message) for message in messages]
 
@@ -65,10 +68,18 @@ class TemplateTraits:
         if (thought := made.pop("reasoning_content", None)) is not None:
             made[self.reasoning_key] = thought
         if calls := made.get("tool_calls"):
-            made["tool_calls"] = [self._call(call) for call in calls]
+            whole = [self._call(call) for call in calls if self._shows(call)]
+            made["tool_calls"] = whole
+            if not whole:
+                del made["tool_calls"]
+            broken = [_in_words(call) for call in calls if not self._shows(call)]
+            made["content"] = "\n".join(filter(None, (made["content"], *broken)))
         if self.short_ids and "tool_call_id" in made:
             made["tool_call_id"] = short_id(made["tool_call_id"])
         return made
+
+    def _shows(self, call: dict[str, Any]) -> bool:
+        return self.shows_broken or not isinstance(call["function"]["arguments"], str)
 
     def _call(self, call: dict[str, Any]) -> dict[str, Any]:
         made = dict(call)
@@ -81,7 +92,12 @@ class TemplateTraits:
         return made
 
 
-_USUAL = ("object", "reasoning_content", False)
+_USUAL = ("object", True, "reasoning_content", False)
+
+
+def _in_words(call: dict[str, Any]) -> str:
+    """A call that the template cannot show as one."""
+    return f"{call['function']['name']} {call['function']['arguments']}"
 
 
 def short_id(call_id: str) -> str:
@@ -110,6 +126,7 @@ def traits_of(prompter: Writes) -> TemplateTraits:
         shows_tools=shows,
         shows_calls=found is not None,
         arguments=arguments,
+        shows_broken=found is None or _shows_broken(prompter, tools, short_ids=short_ids),
         reasoning_key=_reasoning_key(prompter, tools),
         short_ids=short_ids,
     )
@@ -127,6 +144,11 @@ def _call_shape(prompter: Writes, tools: Any) -> tuple[Literal["object", "text"]
                 if turn is not None and _is_right(turn):
                     return form, call_id == SHORT_ID
     return None
+
+
+def _shows_broken(prompter: Writes, tools: Any, *, short_ids: bool) -> bool:
+    turn = turn_of(prompter, called(SHORT_ID if short_ids else LONG_ID, CUT), tools=tools)
+    return turn is not None and CUT in turn
 
 
 def _is_right(turn: str) -> bool:

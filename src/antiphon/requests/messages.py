@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Container
 from typing import Annotated, Any, Literal
 
 import attrs
@@ -83,14 +84,17 @@ class ChatMessage:
 
 def check_messages(messages: list[ChatMessage]) -> None:
     """What no single field can tell. Raises ``InvalidRequest`` with the message's path."""
+    calls: set[str] = set()
     for index, message in enumerate(messages):
+        calls.update(call.id for call in message.tool_calls or ())
         try:
-            _check_message(message)
+            _check_message(message, calls)
         except InvalidRequest as error:
             raise at(f"messages[{index}]", error) from None
 
 
-def _check_message(message: ChatMessage) -> None:
+def _check_message(message: ChatMessage, calls: Container[str]) -> None:
+    """``calls``: the ids of those up to here."""
     if message.role == "function" or message.function_call is not None:
         raise InvalidRequest(
             "Use `tools`, `tool_calls` and the role 'tool'.",
@@ -101,6 +105,12 @@ def _check_message(message: ChatMessage) -> None:
         raise InvalidRequest("It is missing.", code=MISSING, param="content")
     if message.role == "tool" and message.tool_call_id is None:
         raise InvalidRequest("It is missing.", code=MISSING, param="tool_call_id")
+    if message.role == "tool" and message.tool_call_id not in calls:
+        raise InvalidRequest(
+            f"No earlier call has the id '{message.tool_call_id}'.",
+            code="invalid_function_call_output",
+            param="tool_call_id",
+        )
     if message.tool_calls and message.role != "assistant":
         raise InvalidRequest(
             "Only an assistant message has calls.", code="invalid_value", param="tool_calls"

@@ -49,13 +49,14 @@ class JsonText:
 class TextWithout:
     """Any text, also none, in which none of ``stops`` occurs and which begins with none of
     ``starts``; it goes on to the stop that is written next, or to the end of all text. ``marks``:
-    control tokens may stand in it, which are no text otherwise. ``regex``: what matches the text as
-    a whole, if any need not do; ``place``: where that came from."""
+    control tokens may stand in it, which are no text otherwise. ``regexes``: all of them match the
+    text as a whole; ``place``: where they came from. ``never``: one that does not."""
 
     stops: tuple[str, ...] = ()
     starts: tuple[str, ...] = ()
     marks: bool = False
-    regex: str = ""
+    regexes: tuple[str, ...] = ()
+    never: str = ""
     place: str = ""
 
 
@@ -158,8 +159,9 @@ def as_json(node: Written) -> list[Any]:
             return ["Rules", as_json(start), {name: as_json(rule) for name, rule in rules.items()}]
         case InJsonString(part):
             return ["InJsonString", as_json(part)]
-        case TextWithout(stops, starts, marks, regex, place):
-            return ["TextWithout", list(stops), list(starts), marks, regex, place]
+        case TextWithout(stops, starts, marks, regexes, never, place):
+            told = [list(stops), list(starts), marks, list(regexes), never, place]
+            return ["TextWithout", *told]
         case JsonText(schema, strict, place):
             return ["JsonText", schema, strict, place]
         case OwnGrammar(syntax, definition, place):

@@ -145,7 +145,7 @@ class GemmaReader(CallReader):
         space = SPACES.match(text, at)
         start = space.end() if space else at
         if start == len(text):
-            return at
+            return start
         char = text[start]
         if self._place is not Place.VALUE and char == self._closers[-1]:
             self._out.append(self._closers.pop())

@@ -10,7 +10,7 @@ from responsory.segments.formats.schema_written import (
     Notation,
     SchemaWriter,
     own_text,
-    text_regex,
+    text_regexes,
     with_any_value,
 )
 from responsory.segments.written import Exactly, InOrder, Matching, OneOf, TextWithout
@@ -24,6 +24,8 @@ END = '<|"|>'
 QUOTE = Exactly(END)
 STRING = InOrder((QUOTE, TextWithout((END,)), QUOTE))
 COMMA = Exactly(",")
+LONGEST_KEY = 4000
+"""Characters of one; of longer ones the reader would give up."""
 KEY = Matching(r"[A-Za-z_][A-Za-z0-9_]{0,40}")
 
 
@@ -35,27 +37,21 @@ class Gemma(Notation):
         """See ``Notation``."""
         return STRING
 
-    def text(self, schema: Mapping[str, JSON], place: str) -> Written | None:
+    def text(self, schema: Mapping[str, JSON], tool: Tool) -> Written | None:
         """Between such quotes text is as it stands."""
-        regex = text_regex(schema)
-        if regex is None:
+        regexes = text_regexes(schema)
+        if regexes is None:
             return None
-        return InOrder((QUOTE, TextWithout((END,), regex=regex, place=place), QUOTE))
+        return InOrder((QUOTE, TextWithout((END,), regexes=regexes, place=tool.place), QUOTE))
 
-    def listed(self, value: JSON) -> Written:
-        """See ``Notation``."""
-        if isinstance(value, str):
-            return InOrder((QUOTE, Exactly(value), QUOTE))
-        if isinstance(value, list):
-            return InOrder((Exactly("["), *_joined([self.listed(v) for v in value]), Exactly("]")))
-        if isinstance(value, Mapping):
-            pairs = [InOrder((self.key(key), self.listed(item))) for key, item in value.items()]
-            return InOrder((Exactly("{"), *_joined(pairs), Exactly("}")))
-        return Exactly(json.dumps(value))
+    def listed(self, value: JSON) -> Written | None:
+        """Text that has the quote in it cannot be written, and some names cannot."""
+        text = _spelled(value)
+        return None if text is None else Exactly(text)
 
-    def key(self, name: str) -> Written:
+    def key(self, name: str) -> Written | None:
         """See ``Notation``."""
-        return Exactly(f"{name}:")
+        return Exactly(f"{name}:") if _is_key(name) else None
 
     @property
     def any_key(self) -> Written:
@@ -76,9 +72,27 @@ def _object(tool: Tool) -> Written:
             STRING if tool.grammar is None else InOrder((QUOTE, own_text(tool.grammar, END), QUOTE))
         )
         return InOrder((Exactly("{input:"), text, Exactly("}")))
-    return SchemaWriter(Gemma(), tool).object()
+    gemma = Gemma()
+    fields = SchemaWriter(gemma, tool).fields(gemma.key, gemma.any_key, gemma.comma)
+    return InOrder((Exactly("{"), fields, Exactly("}")))
 
 
-def _joined(parts: Sequence[Written]) -> list[Written]:
-    """The parts with commas between them."""
-    return [one for part in parts for one in (COMMA, part)][1:]
+def _is_key(name: str) -> bool:
+    """Whether it is read as a key as it is."""
+    bare = name == name.strip() and len(name) < LONGEST_KEY
+    return bare and END not in name and ":" not in name and not name.startswith(("}", "{"))
+
+
+def _spelled(value: JSON) -> str | None:
+    """A value as Gemma writes it; None if it cannot be."""
+    if isinstance(value, str):
+        return None if END in value else f"{END}{value}{END}"
+    if isinstance(value, list):
+        items = [_spelled(one) for one in value]
+        return None if None in items else f"[{','.join(filter(None, items))}]"
+    if isinstance(value, Mapping):
+        pairs = [(key, _spelled(one)) for key, one in value.items()]
+        if any(one is None or not _is_key(key) for key, one in pairs):
+            return None
+        return f"{{{','.join(f'{key}:{one}' for key, one in pairs)}}}"
+    return json.dumps(value)

@@ -130,11 +130,11 @@ class HeadedReader(CallReader):
         arguments, end = self._arguments, self._form.end
         if not arguments.begun:
             space = SPACE.match(text, at)
-            start = space.end() if space else at
-            if end is not None and end.match(text, start):
+            at = space.end() if space else at
+            if end is not None and end.match(text, at):
                 self._place = Place.END
-                return start
-            if start == len(text) or (end is not None and end.may_come(text, start)):
+                return at
+            if at == len(text) or (end is not None and end.may_come(text, at)):
                 return at
         stop, shown = arguments.read(text, at)
         if shown:

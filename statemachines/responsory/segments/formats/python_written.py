@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING
 
@@ -14,7 +15,9 @@ if TYPE_CHECKING:
     from responsory.segments.written import Written
     from responsory.values import JSON
 
+KEYWORD = re.compile(r"[^\W\d][\w.-]*")
 STRING = Matching(r"'([^'\\\x00-\x1f]|\\[nt'\\])*'")
+ANY_KEYWORD = InOrder((Matching(r"[A-Za-z_][A-Za-z0-9_]{0,40}"), Exactly("=")))
 
 
 class Python(Notation):
@@ -27,9 +30,9 @@ class Python(Notation):
         """See ``Notation``."""
         return STRING
 
-    def text(self, schema: Mapping[str, JSON], place: str) -> Written:
+    def text(self, schema: Mapping[str, JSON], tool: Tool) -> Written:
         """In double quotes, where Python reads what JSON writes."""
-        return JsonText(schema, strict=True, place=place)
+        return JsonText(schema, tool.strict, tool.place)
 
     def listed(self, value: JSON) -> Written:
         """See ``Notation``."""
@@ -56,11 +59,13 @@ def _call(tool: Tool) -> Written:
         text = STRING if tool.grammar is None else InJsonString(tool.grammar)
         inside: Written = InOrder((Exactly("input="), text))
     else:
-        properties = (tool.parameters or {}).get("properties")
-        names = properties if isinstance(properties, Mapping) else {}
-        keys = {name: Exactly(f"{name}=") for name in names}
-        inside = SchemaWriter(Python(), tool).fields(keys, ", ")
+        inside = SchemaWriter(Python(), tool).fields(_keyword, ANY_KEYWORD, ", ")
     return InOrder((Exactly(f"{tool.name}("), inside, Exactly(")")))
+
+
+def _keyword(name: str) -> Written | None:
+    """The name of an argument."""
+    return Exactly(f"{name}=") if KEYWORD.fullmatch(name) else None
 
 
 def _literal(value: JSON) -> str:

@@ -7,9 +7,19 @@ pattern where text has no quotes, stands for any value; of a strict tool it is r
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import TYPE_CHECKING
 
+from responsory.immutable import immutable
+from responsory.segments.formats.argument_shapes import (
+    NOTES,
+    OBJECT,
+    Shape,
+    listed_values,
+    shape_of,
+    shapes,
+)
+from responsory.segments.formats.references import referred
 from responsory.segments.written import (
     Exactly,
     InOrder,
@@ -35,14 +45,10 @@ DEEPEST = 12
 MOST_PARTS = 2_000
 """Parts of a schema that are followed, those that are referred to each time."""
 
-NOTES = frozenset({
-    "title", "description", "default", "examples", "$schema", "$defs", "definitions", "$id",
-    "deprecated", "readOnly", "writeOnly", "$comment",
-})  # fmt: skip
 NUMBERS = frozenset({"minimum", "maximum", "exclusiveMinimum", "exclusiveMaximum", "multipleOf"})
 TEXTS = frozenset({"pattern", "format", "minLength", "maxLength"})
 SAID: Mapping[str, frozenset[str]] = {
-    "object": frozenset({"properties", "required", "additionalProperties"}),
+    "object": OBJECT,
     "array": frozenset({"items", "minItems", "maxItems"}),
     "string": TEXTS,
     "integer": NUMBERS,
@@ -68,17 +74,18 @@ class Notation(ABC):
         """Any text."""
 
     @abstractmethod
-    def text(self, schema: Mapping[str, JSON], place: str) -> Written | None:
-        """Text that holds to a schema with some of ``TEXTS``; None where that cannot be told.
-        ``place``: where the schema came from."""
+    def text(self, schema: Mapping[str, JSON], tool: Tool) -> Written | None:
+        """Text that holds to a schema with some of ``TEXTS``, which is of ``tool``; None where that
+        cannot be told."""
 
     @abstractmethod
-    def listed(self, value: JSON) -> Written:
-        """One value."""
+    def listed(self, value: JSON) -> Written | None:
+        """One value; None where it cannot be written."""
 
     @abstractmethod
-    def key(self, name: str) -> Written:
-        """The key of a property in an object, and what stands between it and the value."""
+    def key(self, name: str) -> Written | None:
+        """The key of a property in an object, and what stands between it and the value; None where
+        no key has that name."""
 
     @property
     @abstractmethod
@@ -86,11 +93,21 @@ class Notation(ABC):
         """The same of any name."""
 
 
-def some(notation: Notation, part: Written, least: int, most: int | None) -> Written:
+@immutable
+class Keys:
+    """How the keys of an object are written: one by its name, any, and what stands before the
+    next."""
+
+    named: Callable[[str], Written | None]
+    any: Written
+    comma: str
+
+
+def some(between: str, part: Written, least: int, most: int | None) -> Written:
     """So many, with commas between them."""
     if most == 0:
         return Exactly("")
-    comma = Exactly(notation.comma)
+    comma = Exactly(between)
     rest = None if most is None else most - 1
     more = Times(InOrder((comma, part)), max(least - 1, 0), rest)
     return Times(InOrder((part, more)), min(least, 1), 1)
@@ -99,8 +116,8 @@ def some(notation: Notation, part: Written, least: int, most: int | None) -> Wri
 def with_any_value(notation: Notation, start: Written) -> Written:
     """``start``, which may refer to any value in the notation."""
     pair = InOrder((notation.any_key, Rule(ANY)))
-    listed = InOrder((Exactly("["), some(notation, Rule(ANY), 0, None), Exactly("]")))
-    mapped = InOrder((Exactly("{"), some(notation, pair, 0, None), Exactly("}")))
+    listed = InOrder((Exactly("["), some(notation.comma, Rule(ANY), 0, None), Exactly("]")))
+    mapped = InOrder((Exactly("{"), some(notation.comma, pair, 0, None), Exactly("}")))
     words = [Exactly(word) for word in (notation.true, notation.false, notation.null)]
     number = JsonText({"type": "number"})
     return Rules(start, {ANY: OneOf((notation.string, number, *words, listed, mapped))})
@@ -118,13 +135,12 @@ class SchemaWriter:
         self._tool = tool
         self._parts = 0
 
-    def object(self) -> Written:
-        """The arguments as an object, brackets included."""
-        return self._object(self._root, "", 0)
-
-    def fields(self, keys: Mapping[str, Written], between: str) -> Written:
-        """The arguments alone: ``keys`` are what stands before each."""
-        return self._fields(self._root, "", 0, keys, Exactly(between))
+    def fields(
+        self, key: Callable[[str], Written | None], any_key: Written, between: str
+    ) -> Written:
+        """The arguments alone: ``key`` is what stands before each, None where that has no name."""
+        keys = Keys(key, any_key, between)
+        return OneOf(tuple([self._fields(shape, "", 0, keys) for shape in shapes(self._tool)]))
 
     def _any(self, place: str, reason: str) -> Written:
         if self._tool.strict:
@@ -141,10 +157,11 @@ class SchemaWriter:
             return self._any(place, "no value holds to it")
         said = schema.keys() - NOTES
         notation = self._notation
-        if said <= {"enum", "const", "type"} and said & {"enum", "const"}:
-            listed = schema.get("enum", [schema.get("const")])
-            if isinstance(listed, list) and listed:
-                return OneOf(tuple([notation.listed(value) for value in listed]))
+        if (values := listed_values(schema)) is not None:
+            made = [one for one in map(notation.listed, values) if one is not None]
+            if made:
+                return OneOf(tuple(made))
+            return self._any(place, "this model's form can write none of the values")
         if said == {"anyOf"} or (said == {"oneOf"} and not self._tool.strict):
             (key,) = said
             parts = schema[key]
@@ -154,7 +171,7 @@ class SchemaWriter:
                     tuple([self._value(one, f"{within}/{i}", depth) for i, one in enumerate(parts)])
                 )
         if said == {"$ref"}:
-            return self._value(self._found(schema["$ref"]), place, depth + 1)
+            return self._value(referred(self._root, schema["$ref"]), place, depth + 1)
         types = schema.get("type")
         if isinstance(types, list) and types:
             kept = [{**_only(schema, one), "type": one} for one in types if isinstance(one, str)]
@@ -163,7 +180,10 @@ class SchemaWriter:
             types = "object" if "properties" in said else ""
         if types not in SAID or not said <= SAID[types] | {"type"}:
             beyond = sorted(said - SAID.get(types, frozenset()) - {"type"})
-            return self._any(place, f"this model's form cannot be held to {', '.join(beyond)}")
+            free = self._any(place, f"this model's form cannot be held to {', '.join(beyond)}")
+            if types not in SAID:
+                return free
+            schema = {key: schema[key] for key in said & {*SAID[types], "type"}}
         return self._typed(types, schema, place, depth)
 
     def _typed(self, name: str, schema: Mapping[str, JSON], place: str, depth: int) -> Written:
@@ -175,15 +195,16 @@ class SchemaWriter:
                 item = self._value(schema.get("items", True), f"{place}/items", depth + 1)
                 least, most = schema.get("minItems", 0), schema.get("maxItems")
                 count = None if most is None else _count(most)
-                items = some(notation, item, _count(least), count)
+                items = some(notation.comma, item, _count(least), count)
                 return InOrder((Exactly("["), items, Exactly("]")))
             case "string":
                 if not schema.keys() & TEXTS:
                     return notation.string
                 kept = {key: schema[key] for key in schema.keys() & {*TEXTS, "type"}}
-                text = notation.text(kept, self._tool.place)
-                words = f"this model's form cannot hold text to {' and '.join(kept)}"
-                return self._any(place, words) if text is None else text
+                if (text := notation.text(kept, self._tool)) is not None:
+                    return text
+                self._any(place, f"this model's form cannot hold text to {' and '.join(kept)}")
+                return notation.string
             case "boolean":
                 return OneOf((Exactly(notation.true), Exactly(notation.false)))
             case "null":
@@ -196,50 +217,25 @@ class SchemaWriter:
         return JsonText(numbers, self._tool.strict, self._tool.place)
 
     def _object(self, schema: Mapping[str, JSON], place: str, depth: int) -> Written:
-        properties = schema.get("properties")
-        named = properties if isinstance(properties, Mapping) else {}
-        if not named and schema.get("additionalProperties") is not False and depth:
-            pair = InOrder((self._notation.any_key, Rule(ANY)))
-            inside = some(self._notation, pair, 0, None)
-        else:
-            keys = {name: self._notation.key(name) for name in named}
-            inside = self._fields(schema, place, depth, keys, Exactly(self._notation.comma))
+        notation = self._notation
+        keys = Keys(notation.key, notation.any_key, notation.comma)
+        inside = self._fields(shape_of(schema, self._tool, place), place, depth, keys)
         return InOrder((Exactly("{"), inside, Exactly("}")))
 
-    def _fields(
-        self,
-        schema: Mapping[str, JSON],
-        place: str,
-        depth: int,
-        keys: Mapping[str, Written],
-        comma: Written,
-    ) -> Written:
+    def _fields(self, shape: Shape, place: str, depth: int, keys: Keys) -> Written:
         """The properties, those that are not required perhaps."""
-        properties, required = schema.get("properties"), schema.get("required")
-        named = properties if isinstance(properties, Mapping) else {}
-        needed = [*required] if isinstance(required, list) else []
-        if any(name not in named for name in needed):
-            self._any(place, "a property is required of which nothing is said")
-        if not depth and (beyond := schema.keys() - NOTES - SAID["object"] - {"type"}):
-            words = ", ".join(sorted(beyond))
-            self._any(place, f"this model's form cannot be held to {words}")
-        fields = {
-            name: InOrder((keys[name], self._value(part, f"{place}/properties/{name}", depth + 1)))
-            for name, part in named.items()
-        }
-        return _in_turn([(field, name in needed) for name, field in fields.items()], comma)
-
-    def _found(self, reference: JSON) -> JSON:
-        """What a reference inside the schema names; a schema of nothing if it is none."""
-        value: JSON = self._root
-        if not isinstance(reference, str) or reference[:1] != "#":
-            return {"$ref": reference, "not": {}}
-        for step in reference.split("/")[1:]:
-            name = step.replace("~1", "/").replace("~0", "~")
-            if not isinstance(value, Mapping) or name not in value:
-                return {"$ref": reference, "not": {}}
-            value = value[name]
-        return value
+        if shape.other is not None:
+            value = self._value(shape.other, f"{place}/additionalProperties", depth + 1)
+            return some(keys.comma, InOrder((keys.any, value)), 0, None)
+        fields: list[tuple[Written, bool]] = []
+        for name, part in shape.properties.items():
+            head = keys.named(name)
+            if head is None:
+                self._any(place, f"this model's form cannot write the name {name!r}")
+                continue
+            value = self._value(part, f"{place}/properties/{name}", depth + 1)
+            fields.append((InOrder((head, value)), name in shape.required))
+        return _in_turn(fields, Exactly(keys.comma))
 
 
 def _in_turn(fields: Sequence[tuple[Written, bool]], comma: Written) -> Written:
@@ -274,21 +270,21 @@ def _only(schema: Mapping[str, JSON], name: str) -> dict[str, JSON]:
 def own_text(grammar: OwnGrammar, end: str) -> Written:
     """Text of a custom tool's grammar, as it stands, that goes on to ``end``."""
     if grammar.syntax == "regex":
-        return TextWithout((end,), regex=grammar.definition, place=grammar.place)
+        return TextWithout((end,), regexes=(grammar.definition,), place=grammar.place)
     return grammar
 
 
-def text_regex(schema: Mapping[str, JSON]) -> str | None:
-    """What matches the text that holds to a schema with a pattern or with lengths; None where that
-    takes more than one expression."""
-    said = schema.keys() & TEXTS
-    if said == {"pattern"}:
-        return searched(str(schema["pattern"]))
-    if said <= {"minLength", "maxLength"}:
-        most = schema.get("maxLength")
-        counts = f"{_count(schema.get('minLength', 0))},{'' if most is None else _count(most)}"
-        return f"(?s:.){{{counts}}}"
-    return None
+def text_regexes(schema: Mapping[str, JSON]) -> tuple[str, ...] | None:
+    """What matches the text that holds to a schema with some of ``TEXTS``, all of it together; None
+    where no expressions say that."""
+    if "format" in schema:
+        return None
+    made = (searched(str(schema["pattern"])),) if "pattern" in schema else ()
+    if not schema.keys() & {"minLength", "maxLength"}:
+        return made
+    most = schema.get("maxLength")
+    counts = f"{_count(schema.get('minLength', 0))},{'' if most is None else _count(most)}"
+    return (*made, f"(?s:.){{{counts}}}")
 
 
 def _count(value: JSON) -> int:

@@ -29,6 +29,8 @@ if TYPE_CHECKING:
 
 STRING = frozenset({"string"})
 TYPED = ALL - STRING
+MOST_SPACE = 256
+"""Characters behind a tag in which it is looked for what follows."""
 
 
 @immutable
@@ -60,7 +62,12 @@ class TaggedCalls(CallFormat):
         return TaggedReader(self, tools)
 
     def written(self, tools: Sequence[Tool], *, most: int | None) -> Written:  # noqa: ARG002
-        return tagged_written(self.write, self.value_end, tools)
+        return tagged_written(self.write, self.value_end, tools, self._is_key)
+
+    def _is_key(self, name: str) -> bool:
+        before, behind, _ = self.write.key
+        found = self.parameter.match(before + name + behind, 0)
+        return found is not None and found["key"] == name
 
 
 class Place(Enum):
@@ -216,16 +223,16 @@ class TaggedReader(CallReader):
         """Where the tag behind the value stands; -1 if it does not.
 
         It is one where another tag follows, or nothing: then ``_ended`` is set, since it is not
-        certain yet. Before other text it is text itself.
+        certain yet. Before other text it is text itself, but not with ``MOST_SPACE`` between them.
         """
         tag = self._form.value_end
         close = text.find(tag, at)
         while close >= 0:
             end = close + len(tag)
-            space = SPACE.match(text, end)
-            following = text[space.end() if space else end :][:1]
-            if following in ("", "<"):
-                self._ended = not following
+            space = SPACE.match(text, end, end + MOST_SPACE)
+            behind = space.end() if space else end
+            if behind == end + MOST_SPACE or text[behind : behind + 1] in ("", "<"):
+                self._ended = behind == len(text) < end + MOST_SPACE
                 return close
             close = text.find(tag, end)
         return -1

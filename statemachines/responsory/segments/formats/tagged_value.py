@@ -19,9 +19,24 @@ WORDS = {"True": "true", "False": "false", "None": "null"}
 """What models that learnt Python write for these."""
 NUMBER = re.compile(r"-?(?:0|[1-9][0-9]*)(?:\.[0-9]+)?(?:[eE][+-]?[0-9]+)?")
 BEGUN_NUMBER = re.compile(r"-?(?:0|[1-9][0-9]*)?(?:\.[0-9]*)?(?:[eE][+-]?[0-9]*)?")
+LONGEST_NUMBER = 400
+"""Characters of a number where a string may stand as well; a longer one is that."""
 BEGUN = {"boolean": ("true", "false", "True", "False"), "null": ("null", "None")}
 STRING = frozenset({"string"})
 OPEN = re.compile(r"\s*(?:\[|\{)\s*")
+SPACE = "".join(f"\\x{{{code:x}}}" for code in range(0x3001) if chr(code).isspace())
+LOOKS = {
+    kind: f"[{SPACE}]*(?:{looks})[{SPACE}]*"
+    for kind, looks in {
+        "boolean": "true|false|True|False",
+        "null": "null|None",
+        "integer": NUMBER.pattern,
+        "number": NUMBER.pattern,
+        "array": r"\[(?s:.*)",
+        "object": r"\{(?s:.*)",
+    }.items()
+}
+"""What matches text that may be read as a value of a type, as a whole."""
 DEEPEST = 200
 """Brackets in a literal of Python; a deeper one is a string."""
 
@@ -34,16 +49,20 @@ def escaped(text: str) -> str:
 class TaggedValue:
     """``add`` text as it comes and then ``end`` it; both give the JSON that is certain."""
 
-    __slots__ = ("_held", "_literal", "_types", "_whole", "is_string")
+    __slots__ = ("_blank", "_held", "_literal", "_space", "_types", "_whole", "is_string")
 
     def __init__(self, types: frozenset[str]) -> None:
         self._types = types
         self.is_string = types == STRING
         """Whatever comes is one; it has begun."""
         self._literal: PythonLiteral | None = None
+        self._space = ""
+        """White space behind the literal, which is of the value where text follows."""
         self._whole = False
         """Only all of it tells what it is."""
-        self._held = ""
+        self._held: list[str] = []
+        self._blank = True
+        """No more than white space is held."""
 
     def begin(self) -> str:
         """What stands before the first text."""
@@ -54,11 +73,10 @@ class TaggedValue:
         if self.is_string:
             return escaped(text)
         if self._literal is not None:
-            return _read(self._literal, text)
-        self._held += text
-        if self._whole:
-            return ""
-        return self._decided()
+            return self._read(self._literal, text)
+        self._held.append(text)
+        self._blank = self._blank and not text.strip()
+        return "" if self._whole or self._blank else self._decided()
 
     def end(self) -> str:
         """The value is whole."""
@@ -66,41 +84,50 @@ class TaggedValue:
             return '"'
         if self._literal is not None:
             return self._literal.finish()
-        return as_json(self._held, self._types)
+        return as_json("".join(self._held), self._types)
 
     def _decided(self) -> str:
         """What is held, if it tells what the value is."""
-        held = self._held
+        held = "".join(self._held)
         if "string" in self._types:
-            if _may_be_other(held.strip(), self._types):
+            bare = held.strip()
+            self._whole = _is_bracket(bare, self._types)
+            if self._whole or _may_be_other(bare, self._types):
                 return ""
-            self.is_string, self._held = True, ""
+            self.is_string = True
+            self._held.clear()
             return f'"{escaped(held)}'
         begun = _begins_literal(held, self._types)
         self._whole = begun is False
         if not begun:
             return ""
-        self._literal, self._held = PythonLiteral(), ""
-        return _read(self._literal, held.lstrip())
+        self._literal = PythonLiteral()
+        self._held.clear()
+        return self._read(self._literal, held.lstrip())
 
-
-def _read(literal: PythonLiteral, text: str) -> str:
-    """What more text of a literal is in JSON; what is none is passed on as it is."""
-    at, shown = literal.read(text, 0)
-    rest = text[at:]
-    return shown if literal.complete and not rest.strip() else shown + rest
+    def _read(self, literal: PythonLiteral, text: str) -> str:
+        """What more text of a literal is in JSON; what is none is passed on as it is."""
+        at, shown = literal.read(text, 0)
+        rest = self._space + text[at:]
+        if not literal.complete:
+            return shown + rest
+        kept = rest.rstrip()
+        self._space = rest[len(kept) :]
+        return shown + kept
 
 
 def _may_be_other(bare: str, types: frozenset[str]) -> bool:
     """Whether text that begins so may be a value of an allowed type that is no string."""
-    if not bare:
-        return True
     words = [word for kind, words in BEGUN.items() if kind in types for word in words]
     if any(word.startswith(bare) for word in words):
         return True
-    if types & {"number", "integer"} and BEGUN_NUMBER.fullmatch(bare):
-        return True
-    return ("array" in types and bare[0] == "[") or ("object" in types and bare[0] == "{")
+    numbers = types & {"number", "integer"} and len(bare) <= LONGEST_NUMBER
+    return bool(numbers and BEGUN_NUMBER.fullmatch(bare))
+
+
+def _is_bracket(bare: str, types: frozenset[str]) -> bool:
+    """Whether text that begins so may be an array or an object, if those are allowed."""
+    return ("array" in types and bare[:1] == "[") or ("object" in types and bare[:1] == "{")
 
 
 def _begins_literal(text: str, types: frozenset[str]) -> bool | None:
@@ -127,8 +154,9 @@ def as_json(text: str, types: frozenset[str]) -> str:
     if word == "null" and "null" in types:
         return word
     if types & {"number", "integer"} and NUMBER.fullmatch(bare):
-        return bare
-    if bare[:1] in ("[", "{") and ("array" if bare[0] == "[" else "object") in types:
+        if "string" not in types or len(bare) <= LONGEST_NUMBER:
+            return bare
+    elif _is_bracket(bare, types):
         if _parses(bare):
             return bare
         spelled = _of_python(bare)

@@ -5,8 +5,10 @@ A family that writes values without their types needs to know: ``3`` is a number
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from typing import TYPE_CHECKING
+
+from responsory.segments.formats.references import referred
 
 if TYPE_CHECKING:
     from responsory.values import JSON
@@ -46,9 +48,30 @@ def property_types(schema: Mapping[str, JSON] | None, name: str) -> frozenset[st
     """The types that a property may have; all, where nothing is said of it."""
     if schema is None:
         return ALL
-    properties = _followed(schema, schema).get("properties")
-    part = properties.get(name) if isinstance(properties, Mapping) else None
-    return _Types(schema).of(part)
+    types = _Types(schema)
+    parts = [each[name] for each in _properties(schema, schema, [MOST_STEPS]) if name in each]
+    return frozenset().union(*map(types.of, parts)) or ALL
+
+
+def schema_types(root: Mapping[str, JSON], schema: JSON) -> frozenset[str]:
+    """The types that a schema inside of ``root`` allows."""
+    return _Types(root).of(schema)
+
+
+def _properties(
+    root: Mapping[str, JSON], schema: JSON, left: list[int]
+) -> Iterator[Mapping[str, JSON]]:
+    """What the schema says of properties by their names, in it and in each of its alternatives."""
+    left[0] -= 1
+    if left[0] < 0 or not isinstance(schema, Mapping):
+        return
+    schema = _followed(root, schema)
+    if isinstance(properties := schema.get("properties"), Mapping):
+        yield properties
+    for key in ("anyOf", "oneOf", "allOf"):
+        parts = schema.get(key)
+        for part in parts if isinstance(parts, list) else ():
+            yield from _properties(root, part, left)
 
 
 class _Types:
@@ -93,10 +116,7 @@ def _followed(root: Mapping[str, JSON], schema: Mapping[str, JSON]) -> Mapping[s
         place = schema.get("$ref")
         if not isinstance(place, str) or not place.startswith("#"):
             return schema
-        part: JSON = root
-        for key in place[1:].split("/")[1:]:
-            key = key.replace("~1", "/").replace("~0", "~")
-            part = part.get(key) if isinstance(part, Mapping) else None
+        part = referred(root, place)
         if not isinstance(part, Mapping):
             return {}
         schema = part

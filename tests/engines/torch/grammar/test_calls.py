@@ -98,16 +98,42 @@ def test_calls_that_may_come(name: str) -> None:
     """Any text, and what is a call in it is a right one."""
     spec = family(name)
     node = form(answer_written(spec, TOOLS, forced=False))
-    for seed in SEEDS:
-        text, whole = write(a_grammar("calls", node), seed, most=60)
-        if whole:
-            check(read(spec, text.decode(errors="replace"), TOOLS)[0])
     assert takes(a_grammar("calls", node), "It rains, <b>again</b>: f(x) or 'x'.")
     alone = form(answer_written(spec, TOOLS, forced=True, most=1))
     drawn = [write(a_grammar("calls", alone), seed, most=600) for seed in SEEDS]
     ended = [text.decode() for text, whole in drawn if whole]
     assert ended
     assert all(takes(a_grammar("calls", node), text) for text in ended)
+    changed = [text.replace("Oslo", "Osla").replace("Quito", "Quita") for text in ended]
+    wrong = [other for text, other in zip(ended, changed, strict=True) if other != text]
+    assert wrong
+    assert not any(takes(a_grammar("calls", node), text) for text in wrong)
+    # A call that has begun, in what is free up to there.
+    begun, _, _ = next(text for text in ended if "get_weather" in text).partition("get_weather")
+    whole = 0
+    for seed in SEEDS:
+        grammar = a_grammar("calls", node)
+        assert takes(grammar, begun + "get_weather")
+        text, _ = write(grammar, seed, most=300)
+        told = closed_calls(spec, begun + "get_weather" + text.decode(errors="ignore"))
+        check(told)
+        whole += len(told)
+    assert whole >= 4
+
+
+def closed_calls(spec: Spec, text: str) -> list[tuple[str, str]]:
+    """The whole calls in a text that may break off."""
+    calls, name, inputs = [], "", ""
+    segmenter = Segmenter(spec, tools=Tools(TOOLS))
+    for segment in [*segmenter.feed([Piece(text)]), *segmenter.finish(cut=True)]:
+        match segment:
+            case CallOpened():
+                name, inputs = segment.name, ""
+            case CallInput():
+                inputs += segment.text
+            case CallClosed():
+                calls.append((name, inputs))
+    return calls
 
 
 def markers_of(spec: Spec) -> tuple[str, ...]:

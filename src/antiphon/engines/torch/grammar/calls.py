@@ -137,17 +137,17 @@ class _Writer:
 
     def _text(self, node: Node, stop: str | None) -> str:
         """A free text, and the stop that ends it if it has one."""
-        _, stops, starts, marks, regex, _ = node
-        any_text = f"(?:{regex_source(regex)})" if regex else ANY
+        _, stops, starts, marks, regexes, never, _ = node
+        texts = [f"(?:{regex_source(one)})" for one in regexes] or [ANY]
         plain = [one for one in stops if not self._markers.match(one)]
         following = self._marks(stops) if marks else ""
-        lexemes = [self._pieces(any_text, plain, first, stop) for first in (starts, ())]
+        lexemes = [self._pieces(texts, never, plain, first, stop) for first in (starts, ())]
         if stop is not None and not self._markers.match(stop):
             first, later = (self._lexeme(ending, lazy=True) for _, ending in lexemes)
             if not following:
                 return first
         (begun, _), (gone_on, _) = lexemes
-        text = f"{self._lexeme(begun, lazy=False)}{'' if regex else '?'}"
+        text = f"{self._lexeme(begun, lazy=False)}{'' if regexes else '?'}"
         inner = f"{self._lexeme(gone_on, lazy=False)}?"
         if stop is None or self._markers.match(stop):
             more = f" ({following} {inner})*" if following else ""
@@ -155,14 +155,21 @@ class _Writer:
         return f"({first} | {text} {following} ({inner} {following})* {later})"
 
     def _pieces(
-        self, any_text: str, stops: Sequence[str], starts: Sequence[str], stop: str | None
+        self,
+        texts: Sequence[str],
+        excluded: str,
+        stops: Sequence[str],
+        starts: Sequence[str],
+        stop: str | None,
     ) -> tuple[str, str]:
         """Terminals: text without any of the stops, and text up to and with the one stop."""
         never = [f"~/{_any_of(starts)}{ANY}/"] if starts else []
-        without = [f"/{any_text}/", *never]
+        without = [*(f"/{one}/" for one in texts), *never]
+        without += [f"~/{excluded}/"] if excluded else []
         without += [f"~/{ANY}{_any_of(stops)}{ANY}/"] if stops else []
         end = _any_of([stop or ""])
-        ending = [f"/{any_text}{end}/", *never, f"~/{ANY}{end}(?s:.+)/"]
+        ending = [*(f"/{one}{end}/" for one in texts), *never, f"~/{ANY}{end}(?s:.+)/"]
+        ending += [f"~/{excluded}{end}/"] if excluded else []
         others = [one for one in stops if one != stop]
         ending += [f"~/{ANY}{_any_of(others)}{ANY}/"] if others else []
         return " & ".join(without), " & ".join(ending)

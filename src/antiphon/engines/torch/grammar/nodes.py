@@ -7,7 +7,7 @@ The kinds and their fields, nodes being lists themselves::
     ["Matching", regex]                     ["Times", node, least, most]
     ["OwnGrammar", syntax, text, place]     ["Rule", name]
     ["InJsonString", node]                  ["Rules", node, {name: node}]
-    ["TextWithout", stops, starts, marks, regex, place]
+    ["TextWithout", stops, starts, marks, regexes, never, place]
 """
 
 from __future__ import annotations
@@ -57,7 +57,7 @@ def placed_forms(node: Node) -> Iterator[tuple[str, GrammarSpec]]:
         match part:
             case ["JsonText", dict(schema), strict, place] if place:
                 yield place, GrammarSpec(kind="json_schema", text=json.dumps(schema), strict=strict)
-            case ["TextWithout", _, _, _, str(regex), place] if place:
-                yield place, GrammarSpec(kind="regex", text=regex)
+            case ["TextWithout", _, _, _, regexes, _, place] if place:
+                yield from ((place, GrammarSpec(kind="regex", text=one)) for one in regexes)
             case ["OwnGrammar", ("lark" | "regex" | "gbnf") as syntax, text, place] if place:
                 yield place, GrammarSpec(kind=syntax, text=text)
