@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import time
 from collections.abc import Iterator
 from typing import Any
 
@@ -171,3 +172,49 @@ def test_a_value_is_passed_on_while_it_comes(name: str, key: str, value: str) ->
     begun = head + parameter.format(key=key, value=value).partition(" is")[0]
     calls, _, _ = read(name, [begun], stop=False)
     assert "Oslo" in calls[0]
+
+
+@pytest.mark.parametrize("name", TAGS)
+def test_space_behind_a_literal_is_of_the_value_where_text_follows(name: str) -> None:
+    head, parameter, end, _ = TAGS[name]
+    for key, literal in (("map", '{"a": 1}'), ("list", "[1]")):
+        text = head + parameter.format(key=key, value=f"{literal} and  more \n ") + end
+        (arguments,), shown, closed = same(name, text)
+        expected = f'{{"{key}": {literal} and  more}}'
+        assert (arguments, shown, closed) == (expected, "", 1)
+
+
+@pytest.mark.parametrize("name", TAGS)
+@pytest.mark.parametrize(("digits", "kind"), [(400, int), (401, str)])
+def test_where_a_string_may_stand_no_number_is_longer_than_that(
+    name: str, digits: int, kind: type
+) -> None:
+    head, parameter, end, _ = TAGS[name]
+    text = head + parameter.format(key="other", value="1" * digits) + end
+    read_whole, read_apart = read(name, [text]), read(name, list(text))
+    assert read_whole == read_apart
+    assert type(json.loads(read_whole[0][0])["other"]) is kind
+
+
+@pytest.mark.parametrize("name", TAGS)
+def test_much_space_behind_an_end_is_no_text_of_the_value(name: str) -> None:
+    head, parameter, end, _ = TAGS[name]
+    for space, inside in ((" " * 200, True), (" " * 300, False)):
+        text = head + parameter.format(key="text", value="x").rstrip() + space + "y"
+        text += parameter.format(key="list", value="[1]").partition("[1]")[2] + end
+        (arguments,), _, _ = same(name, text)
+        assert ("y" in arguments) is inside
+
+
+@pytest.mark.parametrize("name", TAGS)
+def test_space_is_read_in_its_time(name: str) -> None:
+    """Before a value, in one that may be several things, behind its end and between parameters."""
+    head, parameter, end, tag = TAGS[name]
+    space = " " * 60_000
+    one = parameter.format(key="maybe", value=f"{space}x")
+    two = parameter.format(key="list", value="[1]").replace(tag, tag + space)
+    began = time.process_time()
+    for value in (one, two):
+        assert read(name, list(head + value + end))[2] == 1
+    # Far above what it takes, and far below what anything that grows with the square would.
+    assert time.process_time() - began < 10

@@ -43,11 +43,10 @@ _LETTERS = string.digits + string.ascii_letters
 @attrs.frozen(kw_only=True)
 class TemplateTraits:
     """``takes_system``: it has a place for a system message. ``shows_tools``: declared tools come
-    out of it. ``shows_calls``: earlier calls do, with their
-    arguments. ``arguments``: as what it takes those of a
-    call. ``shows_broken``: it shows a call with arguments that are no object, one that was cut for
-    example. ``reasoning_key``: where it reads the thought of an earlier turn. ``short_ids``: it
-    refuses ids that are not nine letters and digits."""
+    out of it. ``shows_calls``: earlier calls do, with their arguments. ``arguments``: as what it
+    takes those. ``shows_broken``: it shows a call with arguments that are no object, one that was
+    cut for example. ``reasoning_key``: where it reads the thought of an earlier turn.
+    ``short_ids``: it refuses ids that are not nine letters and digits."""
 
     takes_system: bool = True
     shows_tools: bool = False

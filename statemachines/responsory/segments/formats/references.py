@@ -31,20 +31,28 @@ def self_contained(root: Mapping[str, JSON], part: Mapping[str, JSON]) -> Mappin
     """The part of ``root``, where ``#`` would be the part itself: what its references name comes
     with it, each once, and they name that."""
     names: dict[str, str] = {}
-    inside = {key: _renamed(one, names) for key, one in part.items() if key not in DEFINED}
+    inside = _alone(part, names)
     found: dict[str, JSON] = {}
     while missing := [reference for reference in names if names[reference] not in found]:
         for reference in missing:
-            found[names[reference]] = _renamed(referred(root, reference), names)
+            value = referred(root, reference)
+            found[names[reference]] = _alone(value, names) if isinstance(value, Mapping) else value
     return {**inside, "$defs": found} if found else inside
+
+
+def _alone(schema: Mapping[str, JSON], names: dict[str, str]) -> dict[str, JSON]:
+    """The schema without its definitions, which are only there to be referred to."""
+    return _of_object({key: one for key, one in schema.items() if key not in DEFINED}, names)
 
 
 def _renamed(value: JSON, names: dict[str, str]) -> JSON:
     """The value with its local references renamed; ``names`` takes those that are new."""
     if isinstance(value, list):
         return [_renamed(one, names) for one in value]
-    if not isinstance(value, Mapping):
-        return value
+    return _of_object(value, names) if isinstance(value, Mapping) else value
+
+
+def _of_object(value: Mapping[str, JSON], names: dict[str, str]) -> dict[str, JSON]:
     made: dict[str, JSON] = {}
     for key, one in value.items():
         if key == "$ref" and isinstance(one, str) and one[:1] == "#":
