@@ -47,7 +47,9 @@ def test_what_is_not_there_allows_nothing(reference: Any) -> None:
 
 
 def test_types_are_those_of_every_alternative_at_the_top() -> None:
-    either: dict[str, Any] = {"anyOf": [{"properties": {"a": {"type": "null"}}}, {"$ref": "#/$defs/r"}],
-              "$defs": {"r": {"properties": {"a": {"type": "boolean"}}}}}  # fmt: skip
+    either: dict[str, Any] = {
+        "anyOf": [{"properties": {"a": {"type": "null"}}}, {"$ref": "#/$defs/r"}],
+        "$defs": {"r": {"properties": {"a": {"type": "boolean"}}}},
+    }
     assert property_types(either, "a") == {"null", "boolean"}
     assert property_types(either, "b") == ALL

@@ -39,8 +39,8 @@ class Segmenter:
     ``stop``: a stop string or several, matched in the answer alone, never across a call or a
     reasoning item; ``include_stop`` leaves the matched one in it. ``reasoning`` False leaves
     reasoning out of the segments; it counts all the same. ``calls`` False looks for no call: what
-    would open one is text; ``tools``: what may be called, and with what. ``parallel`` False ends with
-    the first call. Once ``ended``, by a stop string or by that, everything further is ignored, and
+    would open one is text; ``tools``: what may be called. ``parallel`` False ends with the first
+    call. Once ``ended``, by a stop string or by that, everything further is ignored, and
     the engine's request should be aborted. Raises ``ValueError`` for an empty stop string.
 
     ``output_tokens`` counts ids, up to and including the token that completes a match, or the
