@@ -93,7 +93,10 @@ def cut(text: str) -> Iterator[list[str]]:
 def read(name: str, pieces: list[str], *, stop: bool = True) -> tuple[list[str], str, int]:
     """The arguments of each call, the text, and how many calls are closed."""
     segmenter = Segmenter(family(name), tools=Tools([TOOL]))
-    segments = [one for piece in pieces for one in segmenter.feed([Piece(piece)])]
+    segments: list[Any] = []
+    for piece in pieces:
+        seen = segmenter.glance(piece)
+        segments += segmenter.feed([Piece(piece)]) if seen is None else [seen]
     calls: list[str] = []
     text, closed = "", 0
     for segment in [*segments, *segmenter.finish(cut=not stop)]:
@@ -218,3 +221,15 @@ def test_space_is_read_in_its_time(name: str) -> None:
         assert read(name, list(head + value + end))[2] == 1
     # Far above what it takes, and far below what anything that grows with the square would.
     assert time.process_time() - began < 10
+
+
+@pytest.mark.parametrize("name", TAGS)
+@pytest.mark.parametrize(("key", "value"), [("text", "Oslo"), ("list", '["Oslo'), ("map", '{"a')])
+def test_text_inside_a_string_is_taken_at_a_glance(name: str, key: str, value: str) -> None:
+    head, parameter, _, _ = TAGS[name]
+    segmenter = Segmenter(family(name), tools=Tools([TOOL]))
+    segmenter.feed([Piece(head + parameter.format(key=key, value=value).partition(value)[0])])
+    segmenter.feed([Piece(value)])
+    assert segmenter.glance(" and so on") == CallInput(" and so on")
+    assert all(segmenter.glance(text) is None for text in ("<", '"', "a\\", "a\n"))
+    assert segmenter.glance("]}, 1") == CallInput("]}, 1")

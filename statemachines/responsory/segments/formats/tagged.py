@@ -106,13 +106,23 @@ class TaggedReader(CallReader):
     @property
     def glance(self) -> Callable[[str], str | None] | None:
         """See ``CallReader``."""
-        string = self._place is Place.VALUE and self._value.is_string and not self._start
-        return self._look if string else None
+        if self._place is not Place.VALUE or self._start:
+            return None
+        if self._value.is_string:
+            return self._look
+        return self._look_inside if self._value.literal is not None else None
 
     def _look(self, text: str) -> str | None:
         """Text of a string that is the same in JSON, and can be no part of a tag."""
         plain = text.isprintable() and self._form.value_end[0] not in text
         return text if plain and '"' not in text and "\\" not in text else None
+
+    def _look_inside(self, text: str) -> str | None:
+        """The same of text in a string of an array or an object."""
+        literal = self._value.literal
+        if literal is None or self._form.value_end[0] in text:
+            return None
+        return literal.glance(text)
 
     def read(self, text: str, at: int) -> tuple[int, Sequence[Part]]:
         """Raw text to parts; see ``CallReader``."""

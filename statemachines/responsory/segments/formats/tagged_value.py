@@ -49,13 +49,14 @@ def escaped(text: str) -> str:
 class TaggedValue:
     """``add`` text as it comes and then ``end`` it; both give the JSON that is certain."""
 
-    __slots__ = ("_blank", "_held", "_literal", "_space", "_types", "_whole", "is_string")
+    __slots__ = ("_blank", "_held", "_space", "_types", "_whole", "is_string", "literal")
 
     def __init__(self, types: frozenset[str]) -> None:
         self._types = types
         self.is_string = types == STRING
         """Whatever comes is one; it has begun."""
-        self._literal: PythonLiteral | None = None
+        self.literal: PythonLiteral | None = None
+        """Reads an array or an object, once one has begun."""
         self._space = ""
         """White space behind the literal, which is of the value where text follows."""
         self._whole = False
@@ -72,8 +73,8 @@ class TaggedValue:
         """Text of the value."""
         if self.is_string:
             return escaped(text)
-        if self._literal is not None:
-            return self._read(self._literal, text)
+        if self.literal is not None:
+            return self._read(self.literal, text)
         self._held.append(text)
         self._blank = self._blank and not text.strip()
         return "" if self._whole or self._blank else self._decided()
@@ -82,8 +83,8 @@ class TaggedValue:
         """The value is whole."""
         if self.is_string:
             return '"'
-        if self._literal is not None:
-            return self._literal.finish()
+        if self.literal is not None:
+            return self.literal.finish()
         return as_json("".join(self._held), self._types)
 
     def _decided(self) -> str:
@@ -101,9 +102,9 @@ class TaggedValue:
         self._whole = begun is False
         if not begun:
             return ""
-        self._literal = PythonLiteral()
+        self.literal = PythonLiteral()
         self._held.clear()
-        return self._read(self._literal, held.lstrip())
+        return self._read(self.literal, held.lstrip())
 
     def _read(self, literal: PythonLiteral, text: str) -> str:
         """What more text of a literal is in JSON; what is none is passed on as it is."""
