@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING
 
 from responsory.immutable import immutable
 from responsory.segments.formats.references import referred
+from responsory.segments.formats.value_types import KINDS
 from responsory.segments.written import Unwritable
 
 if TYPE_CHECKING:
@@ -111,19 +112,9 @@ def _same(one: JSON, other: JSON) -> bool:
 
 
 def _is_a(value: JSON, kind: JSON) -> bool:
-    match kind:
-        case "integer" | "number":
-            whole = kind == "number" or (isinstance(value, float) and value.is_integer())
-            return type(value) is int or (isinstance(value, float) and whole)
-        case "string":
-            return isinstance(value, str)
-        case "boolean":
-            return isinstance(value, bool)
-        case "null":
-            return value is None
-        case "array":
-            return isinstance(value, list)
-    return kind == "object" and isinstance(value, Mapping)
+    found = KINDS.get(type(value), "object")
+    whole = found == "integer" or (isinstance(value, float) and value.is_integer())
+    return found == kind or (whole and kind in ("integer", "number"))
 
 
 def _refuse(tool: Tool, reason: str, place: str = "") -> None:

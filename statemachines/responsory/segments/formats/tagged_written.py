@@ -161,7 +161,7 @@ class _Call:
             named = [named]
         if not isinstance(named, list):
             kinds = schema_types(self._root, schema)
-            if "string" in kinds and not (kinds == {"string"} and said <= TEXTS):
+            if "string" in kinds and not (kinds <= {"string"} and said <= TEXTS):
                 words = "this model's form cannot tell text from other values by"
                 return self._any(place, f"{words} {', '.join(sorted(said))}")
             named = sorted(kinds)
